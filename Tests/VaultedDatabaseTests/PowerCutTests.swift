@@ -34,15 +34,7 @@ import Testing
 
   @Test func `securing survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
-      let vault = try await Vault.create(
-        .messaging, in: home.store, credentials: .standard, parameters: TemporaryHome.parameters)
-      let database = try await VaultedDatabase.open(home.home, vault: vault)
-      try await database.pool.write { database in
-        try database.execute(sql: "CREATE TABLE t(x)")
-        for number in 0..<50 { try database.execute(sql: "INSERT INTO t VALUES (\(number))") }
-      }
-      try database.close()
-      await vault.lock()
+      await (try home.filledVault(.standard, rowCount: 50)).lock()
       home.mark("filled")
       try await VaultedDatabase.secure(home.home, with: .user)
       home.mark("secured")
@@ -58,7 +50,7 @@ import Testing
 
   @Test func `changing the key survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
-      let vault = try await home.filledVault(rowCount: 50)
+      let vault = try await home.filledVault(.user, rowCount: 50)
       home.mark("filled")
       try await VaultedDatabase.changeKey(of: home.home, vault: vault)
       home.mark("changed")
@@ -74,7 +66,7 @@ import Testing
 
   @Test func `salvaging survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
-      let vault = try await home.filledVault(rowCount: 50)
+      let vault = try await home.filledVault(.user, rowCount: 50)
       home.mark("filled")
       let coordinator = DatabaseCoordinator(home: home.home)
       _ = try await coordinator.salvage(of: vault, anchorStorage: NoAnchors()) { _, pool in
@@ -98,11 +90,7 @@ import Testing
     async throws
   {
     let stepCount = try await FileRecorder.atEachStep { dying, crashPoint in
-      let temporary = TemporaryHome()
-      _ = try await temporary.makeVault(.user)
-      try await temporary.withDatabase(.user) { pool in
-        try await pool.write { try $0.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (1)") }
-      }
+      let temporary = try await TemporaryHome.filled(.user, rowCount: 1)
       let initial = try temporary.files().map { (temporary.path.appending($0), $1) }
       let dyingHome = temporary.recorded(by: dying)
       if let vault = try? await dyingHome.unlockedVault(.user) {

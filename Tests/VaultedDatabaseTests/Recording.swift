@@ -15,10 +15,10 @@ struct RecordedHome {
 
   func mark(_ note: String) { recorder.mark(note) }
 
-  /// The user's unlocked vault, with a closed database of some rows.
-  func filledVault(rowCount: Int) async throws -> Vault {
+  /// An unlocked vault, with a closed database of some rows.
+  func filledVault(_ credentials: borrowing Credentials, rowCount: Int) async throws -> Vault {
     let vault = try await Vault.create(
-      .messaging, in: home.store, credentials: .user, parameters: TemporaryHome.parameters)
+      .messaging, in: home.store, credentials: credentials, parameters: TemporaryHome.parameters)
     let database = try await VaultedDatabase.open(home, vault: vault)
     try await database.pool.write { database in
       try database.execute(sql: "CREATE TABLE t(x)")
