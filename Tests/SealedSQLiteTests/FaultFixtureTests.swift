@@ -1,9 +1,7 @@
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
-import TestSupport
 import Testing
 
 /// Each stored database with one fault has one code, for an opening and for a later read.
@@ -37,19 +35,11 @@ import Testing
     Fault(fixture: "super-journal-name", code: .damagedJournal),
   ]
 
-  private static let folder = FilePath(Repository.path("Fixtures/databases"))
-
   /// Passes a copy of a stored database to a body.
   private func withFixture(_ name: String, _ body: (FilePath) throws -> Void) throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
-    for suffix in ["", "-wal", "-journal"] {
-      let stored = Self.folder.appending(name + ".db" + suffix).string
-      if FileManager.default.fileExists(atPath: stored) {
-        try FileManager.default.copyItem(atPath: stored, toPath: path.string + suffix)
-      }
-    }
-    try body(path)
+    let place = SamplePlace()
+    try place.put(fixture: name)
+    try body(place.path("test.db"))
   }
 
   @Test(arguments: [

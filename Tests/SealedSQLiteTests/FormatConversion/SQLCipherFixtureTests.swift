@@ -1,28 +1,24 @@
-import Foundation
 import GRDB
 import SealedVFS
 import SystemPackage
-import TestSupport
 import Testing
 
 /// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {
   private let place = SamplePlace()
 
-  private static let folder = FilePath(Repository.path("Fixtures/databases"))
-
   private static let keys = [
     "sqlcipher4-passphrase": "correct horse battery staple",
-    "sqlcipher4-raw-key": "x'\(SamplePlace.rawKey)'",
-    "sqlcipher4-raw-key-and-salt": "x'\(SamplePlace.rawKey)\(SamplePlace.salt)'",
-    "sqlcipher4-closed-log": "x'\(SamplePlace.rawKey)'",
+    "sqlcipher4-raw-key": SamplePlace.rawKey,
+    "sqlcipher4-raw-key-and-salt": SamplePlace.rawKeyAndSalt,
+    "sqlcipher4-closed-log": SamplePlace.rawKey,
   ]
 
   @Test(arguments: keys.keys.sorted())
   func `a registered SQLCipher database is readable by its path, and not writable`(
     name: String
   ) throws {
-    try putFixture(name)
+    try place.put(fixture: name)
     let before = try place.bytes("test.db")
     let registration = try SealedVFS.register(
       sqlcipher4: SamplePlace.key(Self.keys[name] ?? ""), at: place.path("test.db"))
@@ -51,7 +47,7 @@ import Testing
   func `each fault of an SQLCipher file has its own error, and leaves no copy`(
     name: String, code: SealedDatabaseError.Code
   ) throws {
-    try putFixture(name)
+    try place.put(fixture: name)
     let names = place.names
     for target in SamplePlace.Format.allCases {
       let failure = #expect(throws: SealedDatabaseError.self) {
@@ -62,25 +58,14 @@ import Testing
     #expect(place.names == names)
   }
 
-  @Test(arguments: ["correct horse battery stapl", "x'\(SamplePlace.rawKey)'", " "])
+  @Test(arguments: ["correct horse battery stapl", SamplePlace.rawKey, " "])
   func `a wrong SQLCipher key fails with wrongKeyOrNotSQLCipher`(key: String) throws {
-    try putFixture("sqlcipher4-passphrase")
+    try place.put(fixture: "sqlcipher4-passphrase")
     let failure = expectError(.wrongKeyOrNotSQLCipher) {
       try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)
     }
     #expect(failure?.message.contains("not an SQLCipher 4 database") == true)
     #expect(failure?.message.contains("horse") == false)
     #expect(place.names == ["test.db"])
-  }
-
-  /// Copies a stored database to `test.db`.
-  private func putFixture(_ name: String) throws {
-    for suffix in ["", "-wal"] {
-      let stored = Self.folder.appending(name + ".db" + suffix)
-      if FileManager.default.fileExists(atPath: stored.string) {
-        try FileManager.default.copyItem(
-          atPath: stored.string, toPath: place.path("test.db" + suffix).string)
-      }
-    }
   }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import SealedVFS
 import Testing
 
@@ -7,12 +6,10 @@ import Testing
 struct SQLCipherReferenceTests {
   private let place = SamplePlace()
 
-  private static let raw = "x'\(SamplePlace.rawKey)'"
-  private static let rawWithSalt = "x'\(SamplePlace.rawKey)\(SamplePlace.salt)'"
-
   @Test(arguments: [
-    ("passphrase \u{E9} \u{4E16} \"quoted\"", []), (raw, ["full"]), (rawWithSalt, ["incremental"]),
-    (raw, ["utf16"]), (raw, ["wal"]),
+    ("passphrase \u{E9} \u{4E16} \"quoted\"", []), (SamplePlace.rawKey, ["full"]),
+    (SamplePlace.rawKeyAndSalt, ["incremental"]), (SamplePlace.rawKey, ["utf16"]),
+    (SamplePlace.rawKey, ["wal"]),
   ])
   func `a database is the same after a copy from SQLCipher to sealed and back`(
     key: String, options: [String]
@@ -29,7 +26,7 @@ struct SQLCipherReferenceTests {
     )
     #expect(ours == theirs)
     #expect(ours.contains(#""integrity": "ok""#) && ours.contains(#""cipherIntegrity": 0"#))
-    if key == Self.rawWithSalt {
+    if key == SamplePlace.rawKeyAndSalt {
       #expect(try place.bytes("ours.db").prefix(16) == [UInt8](repeating: 0x5A, count: 16)[...])
     }
   }
@@ -49,7 +46,7 @@ struct SQLCipherReferenceTests {
 
   @Test func `copy() refuses a database that SQLCipher has not closed`() throws {
     try ReferenceSQLCipherReader.write(
-      place.path("theirs.db"), key: Self.raw, ["small", "hot-wal"])
+      place.path("theirs.db"), key: SamplePlace.rawKey, ["small", "hot-wal"])
     let (database, log) = (try place.bytes("theirs.db"), try place.bytes("theirs.db-wal"))
     expectError(.notClosed) {
       try place.copy("theirs.db", .sqlcipher4, "sealed.db", .sealed)

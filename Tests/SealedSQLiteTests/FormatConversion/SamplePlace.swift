@@ -30,8 +30,8 @@ struct SamplePlace {
   private let folder = ScratchFolder()
   var directory: FilePath { folder.path }
 
-  static let rawKey = String(repeating: "7c", count: 32)
-  static let salt = String(repeating: "5A", count: 16)
+  static let rawKey = "x'\(String(repeating: "7c", count: 32))'"
+  static let rawKeyAndSalt = "\(rawKey.dropLast())\(String(repeating: "5A", count: 16))'"
 
   /// The three formats, with the keys of these tests.
   enum Format: String, CaseIterable {
@@ -40,7 +40,7 @@ struct SamplePlace {
 
   func path(_ name: String) -> FilePath { directory.appending(name) }
 
-  static func key(_ text: String = "x'\(rawKey)'") throws -> SQLCipherKey {
+  static func key(_ text: String = rawKey) throws -> SQLCipherKey {
     try SQLCipherKey(SecretBytes(copying: Array(text.utf8)))
   }
 
@@ -78,6 +78,16 @@ struct SamplePlace {
     try copy("plain", .plain, "sealed", .sealed)
     try copy("plain", .plain, "sqlcipher4", .sqlcipher4)
     try write(Array("no database at all, only text".utf8), "text")
+  }
+
+  /// Copies a database of `Fixtures/databases`, with its log or journal, to `test.db`.
+  func put(fixture name: String) throws {
+    for suffix in ["", "-wal", "-journal"] {
+      let stored = Repository.path("Fixtures/databases/\(name).db\(suffix)")
+      if FileManager.default.fileExists(atPath: stored) {
+        try FileManager.default.copyItem(atPath: stored, toPath: path("test.db" + suffix).string)
+      }
+    }
   }
 
   /// All contents of a plain database, as text.

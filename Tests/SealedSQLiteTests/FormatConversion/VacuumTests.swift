@@ -1,6 +1,5 @@
 import FaultVFS
 import FileRecording
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS
