@@ -14,7 +14,7 @@ import Testing
   private var path: FilePath { directory("test.db") }
 
   /// A closed database whose table `t` has 2,000 rows, with two damaged pages in it.
-  private func makeDamagedDatabase(_ path: FilePath) throws {
+  private func makeDamagedDatabase() throws {
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
       try db.execute(
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `a connection's error names its own damaged page, a pool's the newest one`() throws {
-    try makeDamagedDatabase(path)
+    try makeDamagedDatabase()
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.unsafeRead { reader in
       let first = try error { try reader.execute(sql: "SELECT sum(length(text)) FROM t") }
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func `an earlier fault does not explain a different failure`() throws {
-    try makeDamagedDatabase(path)
+    try makeDamagedDatabase()
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     let other = try SealedDatabase.openPool(at: path, key: testKey())
     let damage = try error {
@@ -80,7 +80,10 @@ import Testing
       (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),
     ] {
       let quiet = FileRecorder()
-      let count = try work(path, over: RecordingVFS(quiet).name, quiet)
+      let opened = try SealedDatabase.openPool(
+        at: path, key: testKey(), over: RecordingVFS(quiet).name)
+      let count = quiet.failableEventCount
+      try opened.close()
       let recorder = FileRecorder(fault: .failure(atEvent: count, errno))
       let pool = try SealedDatabase.openPool(
         at: path, key: testKey(), over: RecordingVFS(recorder).name)
@@ -90,12 +93,5 @@ import Testing
       #expect(SealedDatabaseError(explaining: failure, in: pool).code == code)
       try pool.close()
     }
-  }
-
-  /// The number of disk steps that an opening takes.
-  private func work(_ path: FilePath, over base: String, _ recorder: FileRecorder) throws -> Int {
-    let pool = try SealedDatabase.openPool(at: path, key: testKey(), over: base)
-    defer { try? pool.close() }
-    return recorder.failableEventCount
   }
 }

@@ -128,20 +128,6 @@ import Testing
     #expect(repaired.rows["made"]?.count ?? 0 >= 20 || repaired.report.lostAndFoundRowCount >= 20)
   }
 
-  @Test func `a salvage keeps an existing destination, and a wrong key creates no file`() throws {
-    let fixture = try SalvageFixture.Variant.plain.fixture()
-    let directory = ScratchFolder()
-    let source = FilePath(try directory.file("a.db", fixture.bytes))
-    let taken = FilePath(try directory.file("b.db", [1]))
-    expectError(.alreadyExists) {
-      try SealedDatabase.salvage(from: source, key: testKey(), to: taken)
-    }
-    expectError(.wrongKey) {
-      try SealedDatabase.salvage(from: source, key: testKey(8), to: directory("c.db"))
-    }
-    #expect(try directory.names() == ["a.db", "b.db"])
-  }
-
   @Test func `a power cut at any step leaves the salvaged database whole or absent`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let directory = ScratchFolder()

@@ -10,11 +10,6 @@ import Testing
 
 /// Salvages of an intact database on a failing disk.
 @Suite struct SalvageFaultTests {
-  /// Every failing step with one reason.
-  private static func everyStep(of count: Int, _ errno: Errno) -> [FileRecorder.Fault] {
-    (0..<count).map { .failure(atEvent: $0, errno) }
-  }
-
   @Test func `a failing step of the disk is not taken for damage of the source`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let directory = ScratchFolder()
@@ -31,11 +26,12 @@ import Testing
     try FileManager.default.removeItem(atPath: destination.string)
     let count = quiet.failableEventCount
     #expect(count > 50)
+    let steps = (0..<count).flatMap { number in
+      [Errno.ioError, .noSpace].map { FileRecorder.Fault.failure(atEvent: number, $0) }
+    }
     let reads = stride(from: 0, to: quiet.readCount, by: 5)
-    let faults =
-      Self.everyStep(of: count, .ioError) + Self.everyStep(of: count, .noSpace)
-      + reads.map { .readFailure(atRead: $0, .ioError) }
-    for fault in faults {
+      .map { FileRecorder.Fault.readFailure(atRead: $0, .ioError) }
+    for fault in steps + reads {
       do {
         let report = try salvage(FileRecorder(fault: fault))
         // A page of the source that the device does not return is lost.

@@ -42,6 +42,17 @@ import Testing
     }
   }
 
+  @Test func `a salvage keeps an existing destination, and a wrong key creates no file`() throws {
+    try directory.file("b.db", [1])
+    expectError(.alreadyExists) {
+      try SealedDatabase.salvage(from: source, key: testKey(), to: directory("b.db"))
+    }
+    expectError(.wrongKey) {
+      try SealedDatabase.salvage(from: source, key: testKey(8), to: directory("c.db"))
+    }
+    #expect(try directory.names() == ["a.db", "b.db"])
+  }
+
   @Test func `a salvage refuses a destination with a log beside it`() throws {
     try directory.file("b.db-wal", [])
     let refused = expectError(.alreadyExists) {

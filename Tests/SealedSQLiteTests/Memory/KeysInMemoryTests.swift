@@ -22,14 +22,10 @@ import VaultCrypto
     }
   }
 
-  private static func bytes(_ secret: borrowing SecretBytes) -> [UInt8] {
-    secret.withUnsafeBytes { Array($0) }
-  }
-
   private static func derived(_ name: String, byteCount: Int = 32) throws -> [UInt8] {
-    bytes(
-      try HKDF.sha512(
-        inputKey: key(), salt: fileID, info: Array("datavault/\(name)".utf8), byteCount: byteCount))
+    try HKDF.sha512(
+      inputKey: key(), salt: fileID, info: Array("datavault/\(name)".utf8), byteCount: byteCount
+    ).array()
   }
 
   /// Writes, sorts on disk, fills a temporary table, checkpoints and reads; stores memory images
@@ -76,7 +72,7 @@ import VaultCrypto
     let closed = try MemoryImage(readingFrom: directory + "/closed")
 
     // The control: the search must find the keys while the database is open.
-    let databaseKey = Self.bytes(Self.key())
+    let databaseKey = Self.key().array()
     #expect(open.contains(databaseKey))
     let frameHeader = try Self.derived("wal-header", byteCount: 64)
     var keys: Set = [
