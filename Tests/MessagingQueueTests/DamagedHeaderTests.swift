@@ -44,12 +44,7 @@ import VaultedDatabase
   }
 
   private func startFailure(_ vault: Vault) async -> EngineError? {
-    do {
-      try await place.start(vault).stop()
-      return nil
-    } catch {
-      return error as? EngineError
-    }
+    await engineError { try await place.start(vault).stop() }
   }
 
   @Test

@@ -47,14 +47,10 @@ struct HomeFixtureTests {
     ("anchor-commit-of-another", .rolledBack), ("commit-number-behind-the-anchor", .rolledBack),
   ])
   func `start() refuses a home with one fault and names the fault`(
-    name: String, code: EngineError.Code
+    name: String, told: EngineError.Code
   ) async throws {
     try copy(Self.folder.appendingPathComponent(name), to: place.folder)
-    await #expect {
-      _ = try await MessagingEngine.start(home, vault: vault(name))
-    } throws: {
-      ($0 as? EngineError)?.code == code
-    }
+    #expect(await code { _ = try await MessagingEngine.start(home, vault: vault(name)) } == told)
   }
 
   // MARK: Opening them

@@ -94,9 +94,7 @@ import Testing
     }
     #expect(try await engine.maintain() == 2)
     #expect(try await log == ["ahead"])
-    await #expect { try await engine.acknowledge([deliveries[0].token]) } throws: {
-      ($0 as? EngineError)?.code == .unknownLease
-    }
+    #expect(await code { try await engine.acknowledge([deliveries[0].token]) } == .unknownLease)
     try checkSums()
   }
 

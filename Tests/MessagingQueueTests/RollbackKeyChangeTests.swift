@@ -157,14 +157,11 @@ import VaultedDatabase
       { try await VaultedDatabase.changeKey(of: place.home, vault: vault) },
     ]
     for opening in openings { try await expectNoChange(.damaged, opening) }
-    do {
-      _ = try await place.start(vault)
-      Issue.record("it starts")
-    } catch let error as EngineError {
-      #expect(error.code == .damaged && error.message.contains("messaging.db-journal"))
-      #expect(error.hint?.contains("queue verify") == true)
-      #expect(error.hint?.contains("queue salvage") == true)
-    }
+    let error = await engineError { _ = try await place.start(vault) }
+    #expect(error?.code == .damaged)
+    #expect(error?.message.contains("messaging.db-journal") == true)
+    #expect(error?.hint?.contains("queue verify") == true)
+    #expect(error?.hint?.contains("queue salvage") == true)
     try FileManager.default.removeItem(at: journal)
     #expect(try await place.verify(vault).isClean)
     #expect(try await place.messageCount(vault) == 120)

@@ -58,13 +58,17 @@ final class Reports: Sendable {
   }
 }
 
-/// The code of the error that `body` throws; nil for none, and for errors that are not the
-/// engine's.
-func code(_ body: () async throws -> Void) async -> EngineError.Code? {
+/// The engine's error that `body` throws; nil for none, and for errors that are not the engine's.
+func engineError(_ body: () async throws -> Void) async -> EngineError? {
   do {
     try await body()
     return nil
   } catch {
-    return (error as? EngineError)?.code
+    return error as? EngineError
   }
+}
+
+/// The code of that error.
+func code(_ body: () async throws -> Void) async -> EngineError.Code? {
+  await engineError(body)?.code
 }

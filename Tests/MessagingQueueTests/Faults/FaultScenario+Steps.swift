@@ -70,15 +70,7 @@ extension FaultScenario {
       let gate = WriterGate(pool)
       var publishers: [Task<EngineError?, Never>] = []
       for message in waiting {
-        publishers.append(
-          Task {
-            do throws(EngineError) {
-              try await engine.publish(message)
-              return nil
-            } catch {
-              return error
-            }
-          })
+        publishers.append(Task { await engineError { try await engine.publish(message) } })
         while engine.waitingCount < publishers.count {
           try await Task.sleep(for: .microseconds(200))
         }

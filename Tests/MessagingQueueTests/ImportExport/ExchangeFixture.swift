@@ -165,12 +165,7 @@ struct ExchangeFixture {
 
   /// The error of an import; nil if it succeeds.
   func importError() async -> EngineError? {
-    do throws(EngineError) {
-      _ = try await targetEngine.importMessages(from: path)
-      return nil
-    } catch {
-      return error
-    }
+    await engineError { _ = try await targetEngine.importMessages(from: path) }
   }
 
   /// The code of that error.

@@ -6,10 +6,10 @@ import Testing
 
 /// An export that finds the file of an earlier, unfinished export, or another file in its place.
 @Suite struct UnfinishedExportTests {
-  private func exportCode(
+  private func exportError(
     _ engine: MessagingEngine, _ fixture: ExchangeFixture
-  ) async -> EngineError.Code? {
-    await code { _ = try await engine.exportMessages(to: fixture.path) }
+  ) async -> EngineError? {
+    await engineError { _ = try await engine.exportMessages(to: fixture.path) }
   }
 
   @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
@@ -58,9 +58,7 @@ import Testing
     var later = whole
     later[digit] = UInt8(ascii: "9")
     try fixture.write(later, to: fixture.partial)
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    }
+    let error = await exportError(fixture.sourceEngine, fixture)
     #expect(error?.message.contains("of a later state of this database") == true)
     #expect(try fixture.bytes(of: fixture.partial) == later)
   }
@@ -71,7 +69,7 @@ import Testing
     let fixture = try await ExchangeFixture()
     let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
     try fixture.write(other, to: fixture.partial)
-    #expect(await exportCode(fixture.sourceEngine, fixture) == .alreadyExists)
+    #expect(await exportError(fixture.sourceEngine, fixture)?.code == .alreadyExists)
     #expect(try fixture.bytes(of: fixture.partial) == other)
   }
 
@@ -83,7 +81,7 @@ import Testing
     #expect(
       await code { _ = try await fixture.sourceEngine.exportMessages(selection, to: fixture.path) }
         == .alreadyExists)
-    #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
+    #expect(await exportError(fixture.targetEngine, fixture)?.code == .alreadyExists)
     #expect(FileManager.default.fileExists(atPath: fixture.partial.string))
   }
 
@@ -92,7 +90,7 @@ import Testing
   {
     let (fixture, whole) = try await ExchangeFixture.small()
     try FileManager.default.moveItem(atPath: fixture.path.string, toPath: fixture.partial.string)
-    #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
+    #expect(await exportError(fixture.targetEngine, fixture)?.code == .alreadyExists)
     #expect(try fixture.bytes(of: fixture.partial) == whole)
   }
 
@@ -122,7 +120,7 @@ import Testing
     let writing = open(pipe, O_RDWR)
     defer { close(writing) }
     #expect(write(writing, "x\n", 2) == 2)
-    #expect(await exportCode(fixture.sourceEngine, fixture) == .foreignFile)
+    #expect(await exportError(fixture.sourceEngine, fixture)?.code == .foreignFile)
   }
 
   @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
@@ -147,9 +145,7 @@ import Testing
       try FileManager.default.moveItem(atPath: victim, toPath: partial)
       #expect(chown(partial, 65534, 65534) == 0)
     }
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    }
+    let error = await exportError(fixture.sourceEngine, fixture)
     #expect(error?.code == .foreignFile)
     #expect(error?.hint?.contains("remove it") == true)
     #expect(try fixture.bytes(of: fixture.partial) == Array(beginning))
