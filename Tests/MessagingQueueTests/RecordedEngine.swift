@@ -17,7 +17,7 @@ struct RecordedEngine {
   static let base = FilePath(
     FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
 
-  private let scratch = ScratchFolder(in: Self.base.string)
+  let scratch = ScratchFolder(in: Self.base.string)
   var folder: FilePath { scratch.path }
   let recorder: FileRecorder
   let time = ManualTimeSource()

@@ -1,37 +1,26 @@
-import FileRecording
 import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
-import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @Suite struct SealedEngineTests {
-  let folder = ScratchFolder()
-  var path: FilePath { folder("messaging.db") }
-  let time = ManualTimeSource()
-  let channel = Channel.orders
+  private let sealed = RecordedEngine()
+  private let channel = Channel.orders
 
-  /// Runs `body` with an engine's database, and closes its pool.
-  private func withDatabase(_ body: (TestQueue, DatabasePool) throws -> Void) throws {
-    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
-    let pool = try SealedDatabase.openPool(at: path, key: key)
-    let result = Result { try body(TestQueue(pool: pool, time: time), pool) }
-    try pool.close()
-    try result.get()
+  private func withDatabase(_ body: (TestQueue) throws -> Void) throws {
+    try sealed.withDatabase(isRecorded: false, body)
   }
 
   @Test func `the engine's operations work on a sealed pool, also after it was closed`() throws {
     let texts = (0..<3000).map { "message \($0)" }
-    try withDatabase { database, _ in
+    try withDatabase { database in
       for start in stride(from: 0, to: texts.count, by: 1000) {
         try database.publish(Array(texts[start..<start + 1000]), to: channel)
       }
     }
-    try withDatabase { database, _ in
+    try withDatabase { database in
       let deliveries = try database.receive(3000, from: channel)
       #expect(deliveries.map(\.text) == texts)
       try database.acknowledge(deliveries.prefix(1500).map(\.token))
@@ -42,8 +31,8 @@ import VaultCrypto
   }
 
   @Test func `a sealed database can shrink, and its commits are syncs`() throws {
-    try withDatabase { _, pool in
-      let settings = try pool.writeWithoutTransaction { db in
+    try withDatabase { database in
+      let settings = try database.engine.database.writeWithoutTransaction { db in
         try ["auto_vacuum", "synchronous"].map { try Int.fetchOne(db, sql: "PRAGMA \($0)") }
       }
       #expect(settings == [2, 2])
@@ -51,12 +40,12 @@ import VaultCrypto
   }
 
   @Test func `no file shows a payload or a channel's name`() throws {
-    try withDatabase { database, _ in
+    try withDatabase { database in
       try database.publish(["attack at dawn", "attack at noon"], to: Channel("secret-channel"))
-      let names = try folder.names()
+      let names = try sealed.scratch.names()
       #expect(names.contains("messaging.db-wal"))
       for name in names {
-        let bytes = try Data(folder.bytes(name))
+        let bytes = try Data(sealed.scratch.bytes(name))
         for piece in ["attack at", "secret-channel", "CREATE TABLE"] {
           #expect(bytes.range(of: Data(piece.utf8)) == nil, "\(piece) in \(name)")
         }
@@ -65,14 +54,14 @@ import VaultCrypto
   }
 
   @Test func `a damaged page is distinguished from a failing disk`() throws {
-    try withDatabase { database, _ in
+    try withDatabase { database in
       try database.publish(
         (0..<200).map { "\($0) " + String(repeating: "x", count: 900) }, to: channel)
     }
-    var bytes = try folder.bytes("messaging.db")
+    var bytes = try sealed.scratch.bytes("messaging.db")
     for page in bytes.count / 4096 - 30..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
-    try folder.file("messaging.db", bytes)
-    try withDatabase { database, _ in
+    try sealed.scratch.file("messaging.db", bytes)
+    try withDatabase { database in
       #expect(code { _ = try database.receive(200, from: channel) } == .damaged)
     }
   }
