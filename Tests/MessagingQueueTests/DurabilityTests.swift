@@ -1,5 +1,4 @@
 import FileRecording
-import Foundation
 import MessagingQueue
 import SystemPackage
 import Testing
@@ -32,13 +31,8 @@ import Testing
     try engine.withDatabase(isRecorded: true) { try engine.work($0) }
     let events = engine.recorder.events
     for (count, loss) in Self.ends(of: events) {
-      let files = DiskReplay(events[..<count]).files(after: loss)
-      let copy = RecordedEngine()
-      for (path, bytes) in files {
-        let target = copy.folder.string + path.string.dropFirst(engine.folder.string.count)
-        _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))
-      }
-      try Self.check(copy.texts(), against: Self.marks(events[..<count]), "\(count) \(loss)")
+      let copy = engine.copy(after: events[..<count], loss)
+      try Self.check(copy.texts(), against: events[..<count], "\(count) \(loss)")
     }
   }
 
@@ -68,17 +62,16 @@ import Testing
       } catch {
         // The fault came before there was an engine.
       }
-      try Self.check(engine.texts(), against: Self.marks(engine.recorder.events), "\(number)")
+      try Self.check(engine.texts(), against: engine.recorder.events, "\(number)")
     }
-  }
-
-  private static func marks(_ events: some Sequence<FileEvent>) -> [String] {
-    events.compactMap { if case .mark(let note) = $0 { note } else { nil } }
   }
 
   /// Every acknowledged message is there once and in order, a batch is complete or absent, and
   /// acknowledged messages are gone.
-  private static func check(_ texts: [String], against marks: [String], _ comment: String) throws {
+  private static func check(
+    _ texts: [String], against events: some Sequence<FileEvent>, _ comment: String
+  ) throws {
+    let marks = RecordedEngine.marks(events)
     let published = marks.flatMap { mark in
       mark.hasPrefix("published ") ? mark.split(separator: " ").dropFirst().map(String.init) : []
     }

@@ -59,6 +59,21 @@ struct RecordedEngine {
     recorder.mark("published " + Self.many.joined(separator: " "))
   }
 
+  /// The notes among events.
+  static func marks(_ events: some Sequence<FileEvent>) -> [String] {
+    events.compactMap { if case .mark(let note) = $0 { note } else { nil } }
+  }
+
+  /// Another engine on the files that a kill or a power cut leaves after these events.
+  func copy(after events: ArraySlice<FileEvent>, _ loss: DiskReplay.Loss) -> RecordedEngine {
+    let copy = RecordedEngine()
+    for (path, bytes) in DiskReplay(events).files(after: loss) {
+      let target = copy.folder.string + path.string.dropFirst(folder.string.count)
+      _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))
+    }
+    return copy
+  }
+
   /// A batch that fills many pages.
   static let many = (100..<120).map { "\($0)-" + String(repeating: "x", count: 1000) }
 

@@ -2,7 +2,6 @@ import FileRecording
 import Foundation
 import GRDB
 import MessagingQueue
-import SystemPackage
 import Testing
 
 /// Messages and the caller's own rows in one transaction.
@@ -120,15 +119,9 @@ import Testing
     let events = recorded.recorder.events
     for count in 1...events.count {
       for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized] {
-        let copy = RecordedEngine()
-        for (path, bytes) in DiskReplay(events[..<count]).files(after: loss) {
-          let target = copy.folder.string + path.string.dropFirst(recorded.folder.string.count)
-          _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))
-        }
-        let marks = events[..<count].compactMap {
-          if case .mark(let note) = $0 { note } else { nil }
-        }
+        let marks = RecordedEngine.marks(events[..<count])
         guard marks.contains("begin") else { continue }
+        let copy = recorded.copy(after: events[..<count], loss)
         let invoices = try Self.invoices(copy)
         #expect(try copy.texts() == invoices, "\(count) \(loss)")
         #expect(invoices.starts(with: marks.dropFirst()), "\(count) \(loss)")
