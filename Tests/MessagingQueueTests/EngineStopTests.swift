@@ -12,11 +12,8 @@ import Testing
 
   private func engine(
     stopTimeout: Duration = .seconds(3600), closePool: @escaping @Sendable () throws -> Void = {}
-  ) async throws -> MessagingEngine {
-    let configuration = EngineConfiguration { $0.stopTimeout = stopTimeout }
-    return try MessagingEngine(
-      pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true,
-      closePool: closePool)
+  ) throws -> MessagingEngine {
+    try plain.engine({ $0.stopTimeout = stopTimeout }, closePool: closePool)
   }
 
   private func publishing(_ byte: UInt8, on engine: MessagingEngine) -> Task<
@@ -27,7 +24,7 @@ import Testing
   }
 
   @Test func `a stopped engine refuses every operation`() async throws {
-    let engine = try await engine()
+    let engine = try engine()
     try await engine.publish(Message(channel: channel, payload: [1]))
     try await engine.stop()
     #expect(await publishing(2, on: engine).value == .stopped)
@@ -38,7 +35,7 @@ import Testing
   @Test func `stop() finishes waiting commits and then refuses every call`()
     async throws
   {
-    let engine = try await engine()
+    let engine = try engine()
     #expect(engine.state == .running)
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
@@ -55,7 +52,7 @@ import Testing
   }
 
   @Test func `stop() waits no longer than stopTimeout`() async throws {
-    let engine = try await engine(stopTimeout: .milliseconds(20))
+    let engine = try engine(stopTimeout: .milliseconds(20))
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
     while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
@@ -68,7 +65,7 @@ import Testing
 
   @Test func `stop() closes the database even if its task is cancelled`() async throws {
     let closed = Reports()
-    let engine = try await engine(closePool: { closed.note() })
+    let engine = try engine(closePool: { closed.note() })
     let stopping = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return await code { try await engine.stop() }
@@ -79,7 +76,7 @@ import Testing
 
   @Test func `a second stop() waits for the first and closes nothing`() async throws {
     let closed = Reports()
-    let engine = try await engine(closePool: { closed.note() })
+    let engine = try engine(closePool: { closed.note() })
     async let first: Void = engine.stop()
     async let second: Void = engine.stop()
     _ = try await (first, second)
@@ -89,7 +86,7 @@ import Testing
   }
 
   @Test func `stop() reports a database that cannot be closed, and the engine ends`() async throws {
-    let engine = try await engine(closePool: { throw EngineError(.busy, "a read is active") })
+    let engine = try engine(closePool: { throw EngineError(.busy, "a read is active") })
     #expect(await code { try await engine.stop() } == .busy)
     #expect(engine.state == .stopped)
   }
@@ -98,7 +95,7 @@ import Testing
     async throws
   {
     let closed = Reports()
-    let engine = try await engine(stopTimeout: .milliseconds(1), closePool: { closed.note() })
+    let engine = try engine(stopTimeout: .milliseconds(1), closePool: { closed.note() })
     try await engine.publish(Message(channel: channel, payload: [1]))
     let (entered, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let reading = Task {
@@ -120,7 +117,7 @@ import Testing
   }
 
   @Test func `an observer can follow the states of an engine`() async throws {
-    let engine = try await engine()
+    let engine = try engine()
     var states = engine.states.makeAsyncIterator()
     try await engine.stop()
     #expect(await states.next() == .running)

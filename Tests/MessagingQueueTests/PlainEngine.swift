@@ -30,10 +30,12 @@ final class PlainEngine: Sendable {
 
   /// An engine on the same pool.
   func engine(
-    isSecured: Bool = true, _ change: (inout EngineConfiguration) -> Void = { _ in }
+    isSecured: Bool = true, _ change: (inout EngineConfiguration) -> Void = { _ in },
+    closePool: @escaping @Sendable () throws -> Void = {}
   ) throws -> MessagingEngine {
     try MessagingEngine(
-      pool: pool, time: time, configuration: EngineConfiguration(change), isSecured: isSecured)
+      pool: pool, time: time, configuration: EngineConfiguration(change), isSecured: isSecured,
+      closePool: closePool)
   }
 
   /// An engine with a pool of its own on the same file, as another process has it.

@@ -10,11 +10,10 @@ struct ObservedEngine {
 
   init(_ change: (inout EngineConfiguration) -> Void = { _ in }) async throws {
     plain = try PlainEngine()
-    var configuration = EngineConfiguration()
-    configuration.metricsFactory = metrics
-    change(&configuration)
-    engine = try MessagingEngine(
-      pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true)
+    engine = try plain.engine { [metrics] in
+      $0.metricsFactory = metrics
+      change(&$0)
+    }
   }
 
   @discardableResult
