@@ -57,21 +57,16 @@ import Testing
     let engine = plain.database.engine
     let notifier = engine.notifier
     let count = notifier.generation
-    try await plain.pool.writeWithoutTransaction { db in
-      try db.inTransaction(.immediate) {
-        try engine.publish([Message(channel: channel, payload: [1])], in: db)
-        return .rollback
+    for isCommitted in [false, true] {
+      try await plain.pool.writeWithoutTransaction { db in
+        try db.inTransaction(.immediate) {
+          try engine.publish([Message(channel: channel, payload: [1])], in: db)
+          #expect(notifier.generation == count)
+          return isCommitted ? .commit : .rollback
+        }
       }
+      #expect((notifier.generation > count) == isCommitted)
     }
-    #expect(notifier.generation == count)
-    try await plain.pool.writeWithoutTransaction { db in
-      try db.inTransaction(.immediate) {
-        try engine.publish([Message(channel: channel, payload: [1])], in: db)
-        #expect(notifier.generation == count)
-        return .commit
-      }
-    }
-    #expect(notifier.generation > count)
   }
 
   @Test func `releasing an engine ends its notification thread`() async throws {
