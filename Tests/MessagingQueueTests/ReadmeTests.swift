@@ -2,7 +2,6 @@ import DataVault
 import MessagingQueue
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 @Suite struct ReadmeTests {
@@ -16,14 +15,12 @@ import VaultedDatabase
     let folder = ScratchFolder()
     let home = DataVaultHome(folder("home"))
     defer { withExtendedLifetime(folder) {} }
-    let password = Array("correct horse".utf8)
-    try await VaultedDatabase.secure(
-      home, with: Credentials(password: SecretBytes(copying: password)))
+    try await VaultedDatabase.secure(home, with: credentials("correct horse"))
 
-    try await publishAndReceive(in: home, password: SecretBytes(copying: password))
+    try await publishAndReceive(in: home, password: secret("correct horse"))
 
     let vault = try await Vault.get(.messaging, in: home.store)
-    try await vault.unlock(with: Credentials(password: SecretBytes(copying: password)))
+    try await vault.unlock(with: credentials("correct horse"))
     let engine = try await MessagingEngine.start(home, vault: vault)
     #expect(try await engine.statistics().messageCount == 0)
     try await engine.stop()

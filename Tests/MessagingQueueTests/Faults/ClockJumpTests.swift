@@ -40,8 +40,7 @@ import Testing
         }
       } else {
         let text = "\(step)"
-        timetokens.append(
-          try await engine.publish(Message(channel: channel, payload: Array(text.utf8))))
+        timetokens += try await engine.publish([text], to: channel)
         published.append(text)
       }
       _ = try await engine.statistics()

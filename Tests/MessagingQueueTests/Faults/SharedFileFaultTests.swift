@@ -19,10 +19,6 @@ import Testing
     try plain.neighbour(through: RecordingVFS(recorder).name)
   }
 
-  private func message(_ text: String) -> Message {
-    Message(channel: channel, payload: Array(text.utf8))
-  }
-
   private func log() throws -> [String] {
     try plain.pool.writeWithoutTransaction { db in
       try String.fetchAll(db, sql: "SELECT CAST(payload AS TEXT) FROM message ORDER BY timetoken")
@@ -43,7 +39,7 @@ import Testing
     for round in 0..<10 {
       for (name, engine) in [("failing", failing), ("healthy", healthy)] {
         let text = "\(name) \(round)"
-        switch await code({ try await engine.publish(message(text)) }) {
+        switch await code({ try await engine.publish([text], to: channel) }) {
         case nil: kept.append(text)
         case .outcomeUnknown:
           #expect(name == "failing")
@@ -72,15 +68,15 @@ import Testing
   {
     let waiting = try plain.neighbour { $0.busyTimeout = .milliseconds(10) }
     let other = try plain.neighbour()
-    try await waiting.publish(message("a"))
+    try await waiting.publish(["a"], to: channel)
     let gate = WriterGate(other.database, holding: "BEGIN IMMEDIATE")
-    #expect(await code { try await waiting.publish(message("lost")) } == .busy)
+    #expect(await code { try await waiting.publish(["lost"], to: channel) } == .busy)
     #expect(await code { _ = try await waiting.receive(from: channel) } == .busy)
     #expect(await code { try await waiting.setRetention(Retention(), of: channel) } == .busy)
     // Readers wait for no writer.
     #expect(try await waiting.history(of: channel).count == 1)
     gate.open()
-    try await waiting.publish(message("b"))
+    try await waiting.publish(["b"], to: channel)
     #expect(try log() == ["a", "b"])
     try await waiting.stop()
     try await other.stop()
@@ -93,8 +89,7 @@ import Testing
       for (number, engine) in engines.enumerated() {
         group.addTask {
           for index in 0..<perPublisher {
-            try await engine.publish(
-              Message(channel: channel, payload: Array("\(number) \(index)".utf8)))
+            try await engine.publish(["\(number) \(index)"], to: channel)
           }
           return []
         }
