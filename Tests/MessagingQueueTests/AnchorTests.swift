@@ -121,22 +121,16 @@ import VaultedDatabase
     let store = RefusingStore(FileVaultStore(home: place.home.path, fileSystem: LinuxFileSystem()))
     let place = EngineHome(in: place, store: store)
     let vault = try await place.makeVault()
-    let engine = try await place.start(vault)
-    try await engine.publish(message(0))
-    try await engine.stop()
+    try await place.withEngine(vault) { _ = try await $0.publish(message(0)) }
     let anchor = try await vault.anchor()
     // More kills than the database keeps anchors.
     for byte in 1...17 as ClosedRange<UInt8> {
       store.refuseWrites(true)
-      let engine = try await place.start(vault)
-      try await engine.publish(message(byte))
-      try await engine.stop()
+      try await place.withEngine(vault) { _ = try await $0.publish(message(byte)) }
       #expect(try await vault.anchor() == anchor)
     }
     store.refuseWrites(false)
-    let last = try await place.start(vault)
-    try await last.publish(message(18))
-    try await last.stop()
+    try await place.withEngine(vault) { _ = try await $0.publish(message(18)) }
     #expect(try await vault.anchor() != anchor)
     #expect(await code { try await place.start(vault).stop() } == nil)
   }

@@ -33,14 +33,6 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  private func pool<R: Sendable>(_ read: @Sendable (Database) throws -> R) async throws -> R {
-    let database = try await VaultedDatabase.open(
-      place.home, vault: try await place.unlockedVault())
-    let result = try await database.pool.read(read)
-    try database.close()
-    return result
-  }
-
   private static let tables = [
     "message": "*", "channel": "*", "consumer": "*", "position": "*", "dead_letter": "*",
     "deduplication": "*", "identity": "*",
@@ -48,22 +40,23 @@ import VaultedDatabase
   ]
 
   private func rows() async throws -> [String: Set<String>] {
-    try await pool { db in
-      try Self.tables.reduce(into: [:]) { rows, table in
+    let database = try await VaultedDatabase.open(
+      place.home, vault: try await place.unlockedVault())
+    let rows = try await database.pool.read { db in
+      try Self.tables.reduce(into: [String: Set<String>]()) { rows, table in
         rows[table.key] = Set(
           try Row.fetchAll(db, sql: "SELECT \(table.value) FROM \(table.key)").map { "\($0)" })
       }
     }
+    try database.close()
+    return rows
   }
 
   @Test func `salvage() finds the engine's rows without any one page of the schema`() async throws {
     try await fill()
-    let before = try await rows()
-    let pages = try await pool { db in
-      try Int.fetchAll(
-        db, sql: "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf'")
-    }
+    let pages = try await place.pages(of: "sqlite_schema", place.unlockedVault())
     #expect(pages.count > 1)
+    let before = try await rows()
     let whole = try place.image
     for page in pages {
       try place.restore(whole)

@@ -25,9 +25,7 @@ import VaultedDatabase
   @Test func `a failing step of the disk is taken neither for damage nor for an older copy`()
     async throws
   {
-    let engine = try await place.start(try await place.makeVault())
-    try await engine.publish((0..<5).map { Message(channel: .orders, payload: [$0]) })
-    try await engine.stop()
+    try await place.publish(1...5, place.makeVault())
     let whole = try place.image
     let quiet = FileRecorder()
     #expect(try await salvage(quiet).0?.isComplete == true)
