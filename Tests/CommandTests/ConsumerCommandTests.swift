@@ -32,6 +32,13 @@ import Testing
     #expect(try !home.queue("consumers", "c").text.contains("audit"))
   }
 
+  @Test func `a receive that acknowledges nothing adds its consumer, too`() throws {
+    try home.queue("receive", "new", "--consumer", "y", "--no-ack").expect(0)
+    _ = try home.queue("publish", "new", input: "a\n")
+    #expect(try home.queue("receive", "new").text == "a\n")
+    #expect(try home.queue("receive", "new", "--consumer", "y").text == "a\n")
+  }
+
   @Test func `an attempt limit creates dead letters, and can be removed`() throws {
     #expect(try home.queue("consumers", "add", "c", "default", "--attempts", "1").status == 0)
     _ = try home.queue("receive", "c", "--max", "1", "--no-ack", "--lease", "1ms")

@@ -87,8 +87,8 @@ struct Reception {
   func run(maximumCount: Int?) async throws {
     var remaining = maximumCount ?? .max
     // Without acknowledgements, leases that end during the command would return the same messages
-    // endlessly.
-    if !acknowledges && !follows { remaining = min(remaining, try await depth()) }
+    // endlessly. A receive that finds none still adds the consumer.
+    if !acknowledges && !follows { remaining = min(remaining, max(try await depth(), 1)) }
     while remaining > 0 {
       let deliveries = try await engine.receive(
         from: channel, for: consumer, maximumCount: min(remaining, Self.maximumBatchCount),
