@@ -83,6 +83,10 @@ package protocol WritableFile: Sendable {
   /// Makes contents and length durable (fsync(2)).
   func synchronize() throws(FileError)
 
+  /// Renames the file as ``FileSystem/rename(_:toFree:)`` does, or fails with `EBUSY` if another
+  /// process has put its own file under the present name.
+  func rename(toFree target: FilePath) throws(FileError)
+
   /// Closes the file, which must not be used afterwards.
   func close()
 }
@@ -141,10 +145,11 @@ extension FileSystem {
       if replaces {
         try rename(temporary, to: path)
       } else {
-        try rename(temporary, toFree: path)
+        try file.rename(toFree: path)
       }
     } catch {
-      if !error.isCrash { try? remove(temporary) }
+      // Another process's file has the name if the error is EBUSY.
+      if !error.isCrash, error.errno != .resourceBusy { try? remove(temporary) }
       throw error
     }
     if durably { try synchronizeDirectory(path.containingDirectory) }
@@ -161,14 +166,17 @@ extension FilePath {
   /// The path with symbolic links resolved, without `.` and `..`.
   ///
   /// Of a path that does not exist, for example because its file system is not mounted, the existing
-  /// part is resolved and the rest is appended. A link to a missing file counts as existing.
+  /// part is resolved and the rest is appended. A link to a missing file counts as existing. A path
+  /// that resolves to one that is not UTF-8 stays as it is.
   package func resolvingLinks() -> FilePath {
     var (there, rest) = (self, FilePath())
     var linksLeft = 40  // Linux follows no more; links can form a loop
     while true {
       if let resolved = unsafe realpath(there.isEmpty ? "." : there.string, nil) {
         defer { unsafe free(resolved) }
-        return unsafe FilePath(String(cString: resolved)).pushing(rest).lexicallyNormalized()
+        // A repaired name would be that of another directory.
+        guard let path = unsafe String(validatingCString: resolved) else { return self }
+        return FilePath(path).pushing(rest).lexicallyNormalized()
       }
       if linksLeft > 0, let target = there.linkTarget {
         linksLeft -= 1
@@ -186,7 +194,8 @@ extension FilePath {
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, count in
       count = unsafe max(readlink(string, buffer.baseAddress!, buffer.count), 0)
     }
-    return bytes.isEmpty ? nil : FilePath(String(decoding: bytes, as: UTF8.self))
+    guard !bytes.isEmpty, let target = String(validating: bytes, as: UTF8.self) else { return nil }
+    return FilePath(target)
   }
 
   /// The temporary name for a file that will replace this path.

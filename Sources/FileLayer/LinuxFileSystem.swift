@@ -135,7 +135,7 @@ package struct LinuxFileSystem: FileSystem {
         }
       }
       // If its last holder removed the file, this lock excludes no other process.
-      guard hasName(descriptor, path) else { continue }
+      guard Self.hasName(descriptor, path) else { continue }
       try OwnFile.requireOneName(file, path)
       return lock
     }
@@ -158,7 +158,7 @@ package struct LinuxFileSystem: FileSystem {
     }
   }
 
-  private func hasName(_ descriptor: Int32, _ path: FilePath) -> Bool {
+  fileprivate static func hasName(_ descriptor: Int32, _ path: FilePath) -> Bool {
     var opened = stat()
     var named = stat()
     return unsafe fstat(descriptor, &opened) == 0 && lstat(path.string, &named) == 0
@@ -232,6 +232,21 @@ final class LinuxWritableFile: WritableFile {
 
   func synchronize() throws(FileError) {
     guard fsync(descriptor) == 0 else { throw FileError(.synchronize, path, .current) }
+  }
+
+  func rename(toFree target: FilePath) throws(FileError) {
+    // By its descriptor, because another process can replace the name at any moment.
+    let isLinked =
+      unsafe linkat(
+        AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, target.string, AT_SYMLINK_FOLLOW) == 0
+    let isOurs = LinuxFileSystem.hasName(descriptor, path)
+    switch (isLinked, isOurs) {
+    case (true, true): _ = unsafe unlink(path.string)
+    case (true, false): break
+    // The target exists, or there are no hard links, or no /proc.
+    case (false, true): try LinuxFileSystem().rename(path, toFree: target)
+    case (false, false): throw FileError(.rename, path, .resourceBusy)
+    }
   }
 
   func close() {

@@ -178,6 +178,21 @@ import Testing
     #expect(directory.contents(of: "c") == "new")
   }
 
+  @Test func `a file gets its name only if no other has its temporary name`() throws {
+    try directory.put("old", at: "b")
+    let file = try files.create(directory("a"), permissions: .ownerReadWrite)
+    defer { file.close() }
+    #expect(throws: FileError(.rename, directory("a"), .fileExists)) {
+      try file.rename(toFree: directory("b"))
+    }
+    try files.remove(directory("a"))
+    try directory.put("another process's", at: "a")
+    #expect(throws: FileError(.rename, directory("a"), .resourceBusy)) {
+      try file.rename(toFree: directory("c"))
+    }
+    #expect(try directory.names() == ["a", "b"])
+  }
+
   @Test func `changeOwner() works for root and reports a refusal to others`() throws {
     let own = FileOwner(userID: geteuid(), groupID: getegid())
     let file = try files.create(directory("file"), permissions: .ownerReadWrite)

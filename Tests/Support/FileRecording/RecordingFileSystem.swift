@@ -106,6 +106,11 @@ private final class RecordingWritableFile: WritableFile {
     try base.synchronize()
   }
 
+  func rename(toFree target: FilePath) throws(FileError) {
+    try recorder.require(.rename(path, to: target), .rename, path)
+    try base.rename(toFree: target)
+  }
+
   func close() { base.close() }
 }
 
