@@ -36,6 +36,11 @@ package struct AtomicFileReplacement: Sendable {
     self.place = FilePath(try SealedVFS.fullPath(place))
     self.fileSystem = fileSystem
     replaces = false
+    if ["-wal", "-shm", "-journal"].contains(where: self.place.string.hasSuffix) {
+      throw SealedDatabaseError(
+        .invalidArgument, path: place.string,
+        detail: "SQLite takes a file of this name for a part of another database")
+    }
     try requireFreePlace()
   }
 

@@ -83,6 +83,12 @@ public enum SealedVFS {
         .inputOutput, path: path.string, detail: "the path cannot be resolved")
     }
     let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return String(decoding: bytes, as: UTF8.self)
+    // A repaired name would be that of another file.
+    guard let full = String(validating: bytes, as: UTF8.self) else {
+      throw SealedDatabaseError(
+        .invalidArgument, path: path.string,
+        detail: "the path, with its links resolved, is not UTF-8")
+    }
+    return full
   }
 }

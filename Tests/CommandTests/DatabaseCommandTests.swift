@@ -111,6 +111,20 @@ import Testing
       .expect(0, prints: "whose super-journal is missing: taken for committed")
   }
 
+  @Test func `no database gets a name that is another file's`() throws {
+    for suffix in ["-wal", "-shm", "-journal"] {
+      try run("salvage", sealed, sealed + suffix, "--key-file", key)
+        .expect(64, says: "a part of another database")
+    }
+    // The directory's own name is "D" and a byte that is not UTF-8.
+    let name = Array(folder.path("D").utf8CString.dropLast()) + [CChar(-1), 0]
+    mkdir(name, 0o700)
+    symlink(name, folder.path("link"))
+    try run("salvage", sealed, folder.path("link/new"), "--key-file", key)
+      .expect(64, says: "not UTF-8")
+    rmdir(name)
+  }
+
   @Test func `database salvage copies the intact rows and reports the lost ones`() throws {
     try damagePage7()
     try run("salvage", sealed, folder.path("new"), "--key-file", key, "--json")
