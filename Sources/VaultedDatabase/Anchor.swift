@@ -43,6 +43,9 @@ public struct AcceptedRollback: Sendable, Hashable {
 
   /// The number of the database's last commit.
   public let foundCommitNumber: Int64
+
+  /// As ``VaultedDatabase/discardedLogFrameCount``.
+  public let discardedLogFrameCount: Int
 }
 
 /// Whether a database has its vault's last rollback anchor: `docs/explanation/vaulted-database.md`, "Anchor".

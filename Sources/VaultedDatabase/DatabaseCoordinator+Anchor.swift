@@ -143,11 +143,14 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: keys.current, configuration: configuration, creation: .never,
         over: home.baseVFS)
       defer { try? SealedDatabase.close(pool) }
+      let tail = SealedDatabase.discardedLogTail(of: pool)
       // The database gets the anchor first: until the vault has it, opening still refuses the
       // rollback.
       let accepted = try add(to: anchorStorage, keeping: nil, in: pool)
       try await vault.storeAnchor(accepted, acceptsOlder: true)
-      return AcceptedRollback(expectedCommitNumber: expected, foundCommitNumber: found)
+      return AcceptedRollback(
+        expectedCommitNumber: expected, foundCommitNumber: found,
+        discardedLogFrameCount: tail?.frameCount ?? 0)
     }
   }
 

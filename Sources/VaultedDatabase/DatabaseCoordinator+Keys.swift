@@ -89,8 +89,9 @@ extension DatabaseCoordinator {
     try await locked {
       guard try await vault.binding() != nil else {
         let database = try inspectDatabase()
-        throw VaultedDatabaseError.refusal(
-          database == .absent ? .databaseMissing : .databaseMismatch, home.databasePath)
+        throw database == .absent
+          ? VaultedDatabaseError.notCreated(home.databasePath)
+          : VaultedDatabaseError.refusal(.databaseMismatch, home.databasePath)
       }
       try await settle(vault, anchorStorage: anchorStorage)
       try await requireNothingIsLost(of: vault, in: anchorStorage)

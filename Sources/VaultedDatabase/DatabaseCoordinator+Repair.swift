@@ -65,7 +65,8 @@ extension DatabaseCoordinator {
       let anchor: AnchorState
       do {
         anchor = try await anchorState(of: vault, in: anchorStorage)
-      } catch {
+      } catch  where !(error is VaultError) {
+        // A vault that has locked in between says nothing about the database.
         anchor = .unreadable(error)
       }
       return VerifiedDatabase(
@@ -86,8 +87,7 @@ extension DatabaseCoordinator {
     case .finishCreation:
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
-    case .create, .resumeCreation:
-      throw VaultedDatabaseError.refusal(.databaseMissing, home.databasePath)
+    case .create, .resumeCreation: throw VaultedDatabaseError.notCreated(home.databasePath)
     case .refuse(let code):
       if acceptsEarlier, code == .databaseMismatch,
         let earlier = try await earlierDatabaseID(of: vault)
@@ -145,10 +145,10 @@ extension DatabaseCoordinator {
         from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
         newKey: keys.current, knownTables: knownTables, over: home.baseVFS,
         fileSystem: home.fileSystem, progress: progress)
-      let anchor = try await vault.anchor()
       let state: AnchorState
       let rows: Repair
       do {
+        let anchor = try await vault.anchor()
         (state, rows) = try repaired(key: keys.current) { pool in
           let state =
             try anchor.map { try anchorState(of: pages, in: pool, anchorStorage, $0) } ?? .known
@@ -166,7 +166,12 @@ extension DatabaseCoordinator {
       else { throw VaultedDatabaseError.refusal(.damaged, home.salvagePath) }
       try home.fileSystem.synchronizeDirectory(home.path)
       // From here on the vault opens only the new database, under either name.
-      try await vault.rebind(databaseID: header.fileID)
+      do {
+        try await vault.rebind(databaseID: header.fileID)
+      } catch let error as VaultError where error.code == .locked {
+        try? home.fileSystem.remove(home.salvagePath)
+        throw error
+      }
       guard let aside = try await finishSalvage(of: vault) else {
         throw VaultedDatabaseError.refusal(.databaseMissing, home.databasePath)
       }

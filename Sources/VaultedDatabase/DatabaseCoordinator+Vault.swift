@@ -23,7 +23,7 @@ extension DatabaseCoordinator {
 
   func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
     do {
-      guard id == .messaging, try await Vault.exists(id, in: home.store) else {
+      guard try await canKeepOnlyKey(id) else {
         return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
       }
       // The lock keeps other processes from making a database between the check and the deletion of
@@ -36,5 +36,14 @@ extension DatabaseCoordinator {
     } catch {
       throw VaultedDatabaseError(any: error)
     }
+  }
+
+  /// Whether a vault can keep the only key of the database: the messaging vault, or a copy of it under
+  /// another name while it is missing.
+  private func canKeepOnlyKey(_ id: VaultID) async throws -> Bool {
+    let messagingExists = try await Vault.exists(.messaging, in: home.store)
+    if id == .messaging { return messagingExists }
+    let copy = try? await Vault.get(id, in: home.store).status()
+    return !messagingExists && copy?.binding != nil
   }
 }

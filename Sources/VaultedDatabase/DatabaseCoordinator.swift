@@ -83,7 +83,8 @@ extension DatabaseCoordinator {
     anchorStorage: (any AnchorStorage)? = nil
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
     try await locked {
-      let finishedSalvage = try await settle(vault, anchorStorage: anchorStorage)
+      let finishedSalvage = try await finishSalvage(of: vault)
+      try await settle(vault, anchorStorage: anchorStorage)
       if let anchorStorage {
         try await requireAnchor(of: vault, in: anchorStorage, busyMode: configuration.busyMode)
       }
@@ -101,10 +102,14 @@ extension DatabaseCoordinator {
   ///
   /// - Parameter anchorStorage: where the database keeps its anchors: it is asked for the vault's anchor before a
   ///   change of key continues.
-  /// - Returns: the path of the damaged database, if an interrupted salvage was finished.
-  @discardableResult
-  func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws -> FilePath? {
-    let finishedSalvage = try await finishSalvage(of: vault)
+  /// - Throws: `damaged` if a salvage was interrupted: its loss must reach the user before its damaged
+  ///   database is under a former key.
+  func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
+    guard try await !isSalvageUnfinished(of: vault) else {
+      throw VaultedDatabaseError(
+        .damaged, "the salvage of the database \(home.databasePath) was interrupted",
+        hint: "run datavault queue salvage: it completes the interrupted one")
+    }
     switch try await decide(vault) {
     case .create:
       try await create(under: vault, databaseID: home.vaultParameters.random.bytes(count: 8))
@@ -116,7 +121,6 @@ extension DatabaseCoordinator {
     case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
     case .refuse(let code): throw try await refusal(code, of: vault)
     }
-    return finishedSalvage
   }
 
   /// The error for a refusal of ``decide(_:)``.

@@ -96,6 +96,16 @@ public enum HomeDoctor {
     } catch {
       errors.append(VaultedDatabaseError(any: error))
     }
+    for path in [home.creationPath, home.salvagePath, home.databasePath.temporarySibling] {
+      guard let status = try home.fileSystem.status(of: path), status.kind != .regular else {
+        continue
+      }
+      errors.append(
+        VaultedDatabaseError(
+          .inputOutput,
+          "\(path) is not a regular file: an unfinished one of that name is removed first",
+          hint: "find out who made it, and move it away"))
+    }
     // A directory there is no database: that is found where the vault's binding is looked at.
     guard let database = try home.fileSystem.status(of: home.databasePath),
       database.kind != .directory

@@ -127,6 +127,13 @@ extension VaultedDatabaseError {
       hint: "restore vault and database together from one backup")
   }
 
+  /// No engine or program has made the vault's database yet.
+  static func notCreated(_ path: FilePath) -> VaultedDatabaseError {
+    VaultedDatabaseError(
+      .databaseMissing, "the database \(path) does not exist yet",
+      hint: "the first start of an engine creates it")
+  }
+
   /// The error for a refusal of ``OpeningDecision``, for the database at a path.
   static func refusal(_ code: Code, _ path: FilePath) -> VaultedDatabaseError {
     switch code {

@@ -68,6 +68,12 @@ extension DoctorCommandTests {
     try expectFindings([])
   }
 
+  @Test(arguments: ["messaging.db.creating", "messaging.db.salvaged", ".messaging.db.new"])
+  func `doctor reports a directory in the place of an unfinished database`(name: String) throws {
+    mkdir(home.path + "/" + name, 0o700)
+    try expectFindings(["inputOutput -"], status: 74, says: "move it away")
+  }
+
   @Test func `doctor reports a rollback if the vault opens, otherwise that it cannot tell`()
     throws
   {

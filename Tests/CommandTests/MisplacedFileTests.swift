@@ -40,6 +40,12 @@ import Testing
   {
     #expect(try home.run("queue", "salvage").status == 0)
     try FileManager.default.moveItem(atPath: home.database, toPath: home.database + ".salvaged")
+    // A change of key would leave the damaged files under a former key.
+    for command in ["rekey", "accept-rollback"] {
+      try home.run("queue", command).expect(65, says: "run datavault queue salvage")
+    }
+    try home.run("secure", "--new-password-file", home.passwordFile)
+      .expect(65, says: "run datavault queue salvage")
     try home.run("queue", "salvage")
       .expect(65, says: "has lost is not known", prints: "messaging.db.damaged-1\n")
   }

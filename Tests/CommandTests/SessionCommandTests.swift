@@ -46,6 +46,23 @@ struct SessionCommandTests {
     #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
   }
 
+  @Test func `no command opens an unsecured vault in the place of one with a session`() throws {
+    try unlock()
+    defer { lock() }
+    let unsecured = try TestHome.unsecured()
+    for (file, other) in [
+      (home.database, unsecured.database), (home.vault("messaging"), unsecured.vault("messaging")),
+    ] {
+      unlink(file)
+      rename(other, file)
+    }
+    for command in [["queue", "publish", "c"], ["queue", "stats"], ["items", "messaging"]] {
+      try Tool.run(command + ["--home", home.path]).expect(78, says: "datavault lock messaging")
+    }
+    lock()
+    try home.run("items", "messaging").expect(0, says: "not secured")
+  }
+
   @Test func `no command creates a missing vault that a session opens`() throws {
     try unlock()
     defer { lock() }

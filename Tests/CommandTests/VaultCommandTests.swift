@@ -94,6 +94,14 @@ import Testing
     rename(home.folder.path("link"), home.database)
     try home.run("delete", "messaging").expect(78)
     try home.unlocked("queue", "stats").expect(66, says: "mount the volume")
+    // Nor is a copy of the vault, unless the vault is there.
+    let (copy, aside) = (home.folder.path("copy"), home.folder.path("aside"))
+    try home.run("export", "messaging", copy).expect(0)
+    try home.unlocked("import", copy, "--as", "copy").expect(0)
+    rename(home.vault("messaging"), aside)
+    try home.run("delete", "copy").expect(78)
+    rename(aside, home.vault("messaging"))
+    try home.run("delete", "copy").expect(0)
     unlink(home.database)
     try home.run("delete", "messaging").expect(0)
     // Nor does a first start replace the link.

@@ -1,6 +1,8 @@
+import DataVault
 import Foundation
 import MessagingQueue
 import Testing
+import VaultedDatabase
 
 /// A log that was damaged after its commits were acknowledged: SQLite opens without its end, and
 /// the engine warns.
@@ -22,5 +24,21 @@ import Testing
 
     #expect(texts == ["one", "two"])
     #expect(log.messages.contains { $0.contains("torn or damaged") })
+  }
+
+  @Test func `acceptRollback() reports a damaged end of the log`() async throws {
+    let vault = try await place.makeVault()
+    try await place.publish(1...1, vault)
+    let anchor = try await vault.anchor()
+    let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
+    try await engine.publish(["two"], to: .orders)
+    while try await vault.anchor() == anchor { try await Task.sleep(for: .milliseconds(1)) }
+    try await place.kill(engine)
+    var bytes = try Data(contentsOf: place.log)
+    bytes[2000] ^= 1
+    try bytes.write(to: place.log)
+    let accepted = try await MessagingEngine.acceptRollback(
+      place.home, vault: place.unlockedVault())
+    #expect(try #require(accepted).discardedLogFrameCount > 0)
   }
 }

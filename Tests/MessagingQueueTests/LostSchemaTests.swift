@@ -76,4 +76,20 @@ import VaultedDatabase
       try await engine.stop()
     }
   }
+
+  @Test func `salvage() keeps the database if it cannot tell which rows are messages`() async throws
+  {
+    try await fill()
+    let root = try await place.withEngine(place.unlockedVault()) { engine in
+      try await engine.database.read { db in
+        try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'message'")
+      }
+    }
+    // With page 1 the list of free pages is lost, with page 2 the pointer map.
+    try place.damage([1, 2, try #require(root)])
+    let before = try place.databaseFiles()
+    let vault = try await place.unlockedVault()
+    #expect(await code { _ = try await place.salvage(vault) } == .damaged)
+    #expect(try place.databaseFiles() == before)
+  }
 }

@@ -1,4 +1,5 @@
 import DataVault
+import FileRecording
 import Foundation
 import MessagingQueue
 import SealedVFS
@@ -11,8 +12,8 @@ import VaultedDatabase
   private let place = EngineHome()
 
   /// A vault, and with it the database from before the last publication.
-  private func rolledBack() async throws -> Vault {
-    let vault = try await place.makeVault()
+  private func rolledBack(policy: VaultPolicy = VaultPolicy()) async throws -> Vault {
+    let vault = try await place.makeVault(policy: policy)
     try await place.publish(1...100, vault)
     let older = try place.databaseFiles()
     try await place.publish(101...120, vault)
@@ -51,6 +52,36 @@ import VaultedDatabase
     #expect(try place.databaseFiles()["messaging.db"] == before["messaging.db"])
     guard case .missing(let expected, let found) = verification.anchor else { return }
     #expect(found < expected && found > 0)
+  }
+
+  @Test func `verify() does not call an older copy intact because its vault locks`() async throws {
+    var policy = VaultPolicy()
+    policy.lockTimeoutSeconds = 60
+    let vault = try await rolledBack(policy: policy)
+    await #expect {
+      _ = try await MessagingEngine.verify(place.home, vault: vault) { [place] _ in
+        place.time.advance(by: .seconds(60))
+      }
+    } throws: { ($0 as? EngineError)?.code == .vaultLocked }
+  }
+
+  @Test func `a salvage that ends because its vault locks leaves no copy`() async throws {
+    var policy = VaultPolicy()
+    policy.lockTimeoutSeconds = 60
+    let vault = try await place.makeVault(policy: policy)
+    try await place.withEngine(vault) { engine in
+      for _ in 1...4 {
+        try await engine.publish(
+          Message(channel: .orders, payload: [UInt8](repeating: 7, count: 1 << 20)))
+      }
+    }
+    let before = try place.databaseFiles()
+    await #expect {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault) { [place] _ in
+        place.time.advance(by: .seconds(60))
+      }
+    } throws: { ($0 as? EngineError)?.code == .vaultLocked }
+    #expect(try place.databaseFiles() == before)
   }
 
   @Test func `salvage() refuses an older copy, unchanged, until it is accepted`()

@@ -19,15 +19,15 @@ import Testing
   static let table: [Row] = [
     (.none, .absent, false, .createStandardVault, noVault, noVault),
     (.none, .absent, true, noKey, noKey, noKey),
-    (.none, .standard, false, .tryStandardCredentials, .tryStandardCredentials, notSecured),
-    (.none, .standard, true, .tryStandardCredentials, .tryStandardCredentials, notSecured),
+    (.none, .standard, false, .tryStandardCredentials, notSecured, notSecured),
+    (.none, .standard, true, .tryStandardCredentials, notSecured, notSecured),
     (.none, .secured, false, .trySession, .trySession, .trySession),
     (.none, .secured, true, .trySession, .trySession, .trySession),
 
     (.locked, .absent, false, noVault, noVault, noVault),
     (.locked, .absent, true, noKey, noKey, noKey),
-    (.locked, .standard, false, .tryStandardCredentials, .tryStandardCredentials, notSecured),
-    (.locked, .standard, true, .tryStandardCredentials, .tryStandardCredentials, notSecured),
+    (.locked, .standard, false, .tryStandardCredentials, notSecured, notSecured),
+    (.locked, .standard, true, .tryStandardCredentials, notSecured, notSecured),
     (.locked, .secured, false, .trySession, .trySession, .trySession),
     (.locked, .secured, true, .trySession, .trySession, .trySession),
 

@@ -58,6 +58,12 @@ struct AccessOptions: ParsableArguments {
       try await unlock(with: credentials.read(for: id))
       return vault
     }
+    guard try await home().liveSession(of: id) == nil else {
+      throw CommandFailure(
+        .policy,
+        "vault '\(id)' opens with the publicly known password, but a session names a secured one",
+        hint: "restore the vault that was replaced, or end the session with datavault lock \(id)")
+    }
     try await unlock(with: .password(.standard))
     StandardError.warn(
       "vault '\(id)' is not secured: it opens with the publicly known password; \(id.securingHint)")

@@ -203,6 +203,11 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
     else {
       return try confirm("the queue is not an older copy: there is nothing to accept")
     }
+    if rollback.discardedLogFrameCount > 0 {
+      StandardError.warn(
+        "the last \(rollback.discardedLogFrameCount) frames of the queue's log were torn or damaged, and "
+          + "are left out: messages can be missing")
+    }
     try confirm(
       "accepted the queue at commit \(rollback.foundCommitNumber); "
         + "the vault had recorded commit \(rollback.expectedCommitNumber)")

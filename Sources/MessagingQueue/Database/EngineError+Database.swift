@@ -45,6 +45,10 @@ extension EngineError {
 
   static let damageHint = "keep the files as they are and restore a backup"
 
+  static let noTableOfMessages = EngineError(
+    .damaged, "the damaged database lacks the table of messages or that of channels",
+    hint: damageHint)
+
   /// `SQLITE_IOERR_DATA`: the sealed VFS returns it for a page that it cannot authenticate.
   private static let damagedPage: Int32 = 10 | 32 << 8
 

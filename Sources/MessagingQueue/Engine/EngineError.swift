@@ -135,8 +135,11 @@ extension EngineError {
     case .notSecured:
       self.init(
         code,
-        "the messaging vault in \(home.path) opens with the publicly known password, and a secured one "
-          + "is required", hint: "run datavault secure")
+        "the messaging vault in \(home.path) opens with the publicly known password, but a secured one "
+          + "is required, or named by a session",
+        hint:
+          "run datavault secure; if the vault was replaced, restore it, or end the session with "
+          + "datavault lock \(VaultID.messaging)")
     default:
       self.init(
         code, "the messaging vault in \(home.path) is locked",

@@ -198,7 +198,7 @@ extension MessagingEngine {
     let stored = try await storedVault(home)
     return StartDecision(
       given: await facts(of: given), stored: stored, databaseExists: try databaseExists(home),
-      sessionExists: stored == .absent ? try await home.liveSession(of: .messaging) != nil : false,
+      sessionExists: stored == .secured ? false : try await home.liveSession(of: .messaging) != nil,
       requiresSecuredVault: requiresSecuredVault)
   }
 

@@ -5,7 +5,7 @@
 /// - The engine never tries the publicly known credentials on a secured vault, nor makes a vault in
 ///   its place. A secured vault opens through its user's session or not at all.
 /// - If a session names a vault that is missing, the engine does not make it again: its file system
-///   can be unmounted.
+///   can be unmounted. An unsecured vault has no session: if one names it, it was replaced.
 ///
 /// `VaultedDatabase` decides later, from the open vault, whether database and vault belong
 /// together.
@@ -42,8 +42,7 @@ package struct StartDecision: Sendable, Hashable {
   package var given: GivenVault
   package var stored: StoredVault
   package var databaseExists: Bool
-  /// Whether a live session opens the messaging vault of this home; asked only if the vault is
-  /// absent.
+  /// Whether a live session names the messaging vault of this home; not asked if it is secured.
   package var sessionExists: Bool
   /// Whether the engine must neither make nor open an unsecured vault.
   package var requiresSecuredVault: Bool
@@ -66,6 +65,7 @@ package struct StartDecision: Sendable, Hashable {
     case (.absent, _): .refuse(.vaultMissing)
     case (.standard, _) where requiresSecuredVault: .refuse(.notSecured)
     case (.standard, .unlocked), (.secured, .unlocked): .useGivenVault
+    case (.standard, _) where sessionExists: .refuse(.notSecured)
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
     case (.secured, .none), (.secured, .locked): .trySession
     }

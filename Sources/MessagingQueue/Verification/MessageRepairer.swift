@@ -42,9 +42,7 @@ package struct MessageRepairer {
     }
     let names = try EngineSchema.entries(of: db)
     guard names["message"] != nil, names["channel"] != nil else {
-      throw EngineError(
-        .damaged, "the damaged database lacks the table of messages or that of channels",
-        hint: EngineError.damageHint)
+      throw EngineError.noTableOfMessages
     }
     // If the version is lost, the columns show it.
     let columns = try db.columns(in: "channel").map(\.name)

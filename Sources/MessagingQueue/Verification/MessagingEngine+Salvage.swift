@@ -99,6 +99,12 @@ extension MessagingEngine {
         of: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
         knownTables: EngineSchema.expectedTables(), progress: progress
       ) { pages, pool in
+        let messages = pages.tables.first { $0.name == "message" }
+        if let messages, messages.rowsCopied == 0, messages.pagesLost > 0,
+          pages.lostAndFoundRowCount > 0
+        {
+          throw EngineError.noTableOfMessages
+        }
         let areWhole = ["delivery", "dead_letter"].allSatisfy { name in
           pages.tables.contains { $0.name == name && $0.pagesLost == 0 && $0.rowsLostAtLeast == 0 }
         }
