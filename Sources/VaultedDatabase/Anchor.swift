@@ -79,7 +79,7 @@ public enum AnchorState: Sendable, CustomStringConvertible {
   /// The state, in a few words.
   public var description: String {
     switch self {
-    case .known: "the database has its vault's last anchor"
+    case .known: "the database lacks no anchor of its vault"
     case .missing(let expected, let found) where found < expected:
       "it ends with commit \(found), the vault has seen commit \(expected)"
     case .missing(let expected, _):

@@ -78,7 +78,9 @@ import Testing
       #expect(outcome.errors.contains("hint: run datavault secure"), "\(outcome.errors)")
     }
     #expect(try home.contents() == before)
-    // `secure` itself is not refused.
+    // What secures a vault is not refused.
+    try home.run("import", home.vault("messaging"), "--as", "other").expect(0)
+    try run(home, ["change-password", "other", "--new-password-file", home.passwordFile]).expect(0)
     let secured = try Tool.run(
       ["secure", "--new-password-file", home.passwordFile, "--home", home.path],
       environment: environment)

@@ -1,4 +1,4 @@
-import DataVault
+@_spi(Testing) import DataVault
 import DataVaultTesting
 import FileLayer
 import FileRecording
@@ -91,6 +91,8 @@ import VaultCrypto
     #expect(await vaults.attempt("right") == nil)
     let opened = record.replacing("null", with: "9007199254740991")
     try store.writeAttempts(Array("\(opened)\n".utf8), for: .messaging, durably: true)
+    #expect(
+      AttemptProbe.reading(Array("\(opened)\n".utf8), now: 0)?.written == Array("\(opened)\n".utf8))
     // The last second of the year 9999.
     #expect(try await vault.status().lastOpening?.components.seconds == 253_402_300_799)
   }

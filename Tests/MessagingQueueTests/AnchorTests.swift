@@ -68,6 +68,19 @@ import VaultedDatabase
     #expect(await startCode(vault) == .rolledBack)
   }
 
+  @Test func `a stop records an anchor for the commits of a killed engine`() async throws {
+    let vault = try await place.makeVault()
+    try await publish(1, vault: vault)
+    let copy = try place.databaseFiles()
+    let engine = try await place.start(vault)
+    try await engine.publish(message(2))
+    try await place.kill(engine)
+    let reopened = try await place.unlockedVault()
+    #expect(await startCode(reopened) == nil)
+    try place.replaceDatabase(copy)
+    #expect(await startCode(reopened) == .rolledBack)
+  }
+
   @Test func `start() refuses a database whose log was deleted after a kill`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }

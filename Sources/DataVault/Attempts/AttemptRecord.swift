@@ -70,9 +70,7 @@ extension AttemptRecord {
   private static func moment(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> Int? {
-    if JSONText.isNull(in: bytes, range) { return nil }
-    // The last millisecond of the year 9999: RFC 3339 has no later date.
-    return min(try JSONText.number(in: bytes, range, of: part), 253_402_300_799_999)
+    JSONText.isNull(in: bytes, range) ? nil : try JSONText.number(in: bytes, range, of: part)
   }
 
   /// The contents of the file.

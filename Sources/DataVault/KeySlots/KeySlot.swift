@@ -67,6 +67,16 @@ struct KeySlot: Sendable, Equatable {
     }
   }
 
+  /// Whether a key is the one that wraps the content key.
+  func opens(with wrappingKey: borrowing SecretBytes) -> Bool {
+    do {
+      _ = try AES256KeyWrap.unwrap(wrappedKey, with: wrappingKey)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
     let part = "key slot"
     let members = try JSONText.members(["header", "encrypted_key"], in: bytes, range, of: part)

@@ -69,6 +69,20 @@ extension Vault {
       guard !draft.key.slots.isEmpty else { throw .lastSlot(id) }
     }
   }
+
+  /// Removes the slot of a recovery code, but none that another caller has added under its name since;
+  /// durable on return.
+  package func removeSlot(
+    named name: String, of code: borrowing RecoveryCode
+  ) throws(VaultError) {
+    let wrappingKey = try withCrypto { () throws(CryptoError) in try code.wrappingKey() }
+    try change { (draft) throws(VaultError) in
+      let index = try draft.key.slotIndex(named: name, of: id)
+      guard draft.key.slots[index].opens(with: wrappingKey) else { return }
+      draft.key.slots.remove(at: index)
+      guard !draft.key.slots.isEmpty else { throw .lastSlot(id) }
+    }
+  }
 }
 
 extension VaultDraft {

@@ -72,11 +72,13 @@ extension VaultStatus {
   ) {
     var record = record
     record.limitWait(at: now)
+    // The last millisecond of the year 9999: RFC 3339 has no later date.
+    let lastOpening = record.openedAtMilliseconds.map { min($0, 253_402_300_799_999) }
     self.init(
       formatVersion: ClearMembers.version, isSecured: file.clear.isSecured,
       retryLimit: file.clear.retryLimit, binding: file.clear.binding,
       slots: file.key.slots.map(Slot.init), isAuthenticated: isAuthenticated,
-      lastOpening: record.openedAtMilliseconds.map(Duration.milliseconds),
+      lastOpening: lastOpening.map(Duration.milliseconds),
       failedAttemptCount: record.failureCount, retryDelay: record.wait(at: now))
   }
 }

@@ -26,7 +26,10 @@ struct AccessOptions: ParsableArguments {
     // Warns before long work starts, such as following a queue.
     defer { MemoryWarning.giveOnce() }
     let vault = try await Vault.get(id, in: home().store)
-    if try credentials.requiresSecuredVault(), try await !vault.status().isSecured {
+    // A new password is what secures a vault.
+    if !toChangePassword, try credentials.requiresSecuredVault(),
+      try await !vault.status().isSecured
+    {
       throw CommandFailure(
         .policy,
         "vault '\(id)' opens with the publicly known password, and a secured vault is required",

@@ -84,7 +84,7 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
     commandName: "remove", abstract: "Remove a consumer with its leases and dead letters.",
     discussion: """
       Messages that no other consumer needs are deleted, unless the channel keeps acknowledged \
-      messages.
+      messages. If it was the only consumer, they stay for later ones.
       """)
 
   @OptionGroup var consumer: ConsumerArguments

@@ -116,13 +116,17 @@ struct SlotsAddCommand: AsyncParsableCommand {
     } catch {
       // No one has seen the code, and no other copy exists.
       do {
-        try await vault.removeSlot(named: name)
+        try await vault.removeSlot(named: "recovery:\(name)", of: code)
       } catch let removal {
+        // Another command has removed it.
+        if removal.code == .slotNotFound { throw error }
         throw CommandFailure(
           removal.exitStatus,
           "the recovery code was not written, and its slot 'recovery:\(name)' remains: "
             + removal.message,
-          hint: "run datavault slots remove \(vault.id) recovery:\(name)")
+          hint:
+            "unless another command has added that slot since, run datavault slots remove \(vault.id) "
+            + "recovery:\(name)")
       }
       throw error
     }

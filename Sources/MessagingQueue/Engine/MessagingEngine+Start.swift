@@ -87,8 +87,8 @@ extension MessagingEngine {
       throw EngineError(starting: error)
     }
     do {
-      let engine = try await onBlockingThread("datavault.engine-opening") {
-        try MessagingEngine(
+      let (engine, lastCommit) = try await onBlockingThread("datavault.engine-opening") {
+        let engine = try MessagingEngine(
           pool: database.pool, time: SystemTimeSource(), configuration: configuration,
           isSecured: isSecured, stateStore: stateStore,
           recordAnchor: {
@@ -100,6 +100,10 @@ extension MessagingEngine {
             try database.close()
             withExtendedLifetime(lockObserver) {}
           })
+        return (
+          engine,
+          try engine.reader.readBlocking { try $0.number("SELECT commit_number FROM engine") }
+        )
       }
       lockObserver.attach(engine)
       engine.beginMaintenance {
@@ -109,6 +113,9 @@ extension MessagingEngine {
         return try? home.fileSystem.lock(path, wait: false)
       }
       engine.beginObservation()
+      // A killed engine and a salvage leave commits that no anchor covers.
+      let anchor = try? await vault.anchor()
+      if lastCommit ?? 0 > anchor?.commitNumber ?? 0 { engine.didCommit() }
       if !isSecured { configuration.warnOfNoSecurity(home) }
       configuration.warnOfMemory()
       if let damagedPath = database.finishedSalvage {

@@ -101,6 +101,19 @@ import VaultCrypto
     #expect(await code { try await vault.removeSlot(named: "") } == .slotNotFound)
   }
 
+  @Test func `the slot of a code is removed, and none that was added under its name since`()
+    async throws
+  {
+    let vault = try await vault()
+    let lost = try await vault.addRecoveryCode(named: "paper")
+    try await vault.removeSlot(named: "paper")
+    let code = try await vault.addRecoveryCode(named: "paper")
+    try await vault.removeSlot(named: "paper", of: lost)
+    #expect(try await vault.status().slots.count == 2)
+    try await vault.removeSlot(named: "paper", of: code)
+    #expect(try await vault.status().slots.count == 1)
+  }
+
   @Test func `the last slot cannot be removed`() async throws {
     let vault = try await vault()
     #expect(await code { try await vault.removeSlot(named: "password") } == .lastSlot)
