@@ -89,8 +89,14 @@ package struct KernelKeyring: SessionKeyring {
 
   package func find(_ name: String) throws(KeyringError) -> KeyringEntry {
     let serial = unsafe keyctl_search(KEY_SPEC_USER_KEYRING, Self.type, name, 0)
-    if serial >= 0 { return .present(serial: Int32(truncatingIfNeeded: serial)) }
     let number = errno
+    if serial >= 0 {
+      let serial = Int32(truncatingIfNeeded: serial)
+      if Self.description(of: serial)?.owner == geteuid() { return .present(serial: serial) }
+      // A process of another user that inherited a link to the keyring has put it there.
+      keyctl_unlink(serial, KEY_SPEC_USER_KEYRING)
+      return .absent
+    }
     switch number {
     case ENOKEY, EKEYREVOKED: return .absent
     case EKEYEXPIRED: return .expired
@@ -114,16 +120,16 @@ package struct KernelKeyring: SessionKeyring {
   package func revoke(_ serial: Int32) throws(KeyringError) {
     if keyctl_revoke(serial) < 0 {
       let number = errno
-      guard Self.isGone(number) else {
+      guard Self.isGone(number) || Self.description(of: serial)?.owner != geteuid() else {
         throw KeyringError("keyctl_revoke", Errno(rawValue: number))
       }
     }
-    // The key is revoked; removing the link frees its name immediately.
+    // The key is revoked, or another user's; removing the link frees its name immediately.
     keyctl_unlink(serial, KEY_SPEC_USER_KEYRING)
   }
 
   package func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32] {
-    try linked().filter { Self.name(of: $0)?.hasPrefix(prefix) == true }
+    try linked().filter { Self.description(of: $0)?.name.hasPrefix(prefix) == true }
   }
 
   /// The serials of all keys in the user keyring.
@@ -142,9 +148,9 @@ package struct KernelKeyring: SessionKeyring {
     }
   }
 
-  /// The description of a key of our type; nil for other keys and for keys that we have no right to
-  /// view.
-  private static func name(of serial: Int32) -> String? {
+  /// The owner and the name of a key of our type; nil for other keys and for keys that we have no
+  /// right to view.
+  private static func description(of serial: Int32) -> (owner: uid_t, name: String)? {
     // type;uid;gid;perm;description
     var bytes = [CChar](repeating: 0, count: 512)
     let count = unsafe bytes.withUnsafeMutableBufferPointer {
@@ -153,8 +159,9 @@ package struct KernelKeyring: SessionKeyring {
     guard count > 0, count <= bytes.count else { return nil }
     let text = String(
       decoding: bytes.prefix(count - 1).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    guard text.hasPrefix("\(type);"), let last = text.lastIndex(of: ";") else { return nil }
-    return String(text[text.index(after: last)...])
+    let parts = text.split(separator: ";", maxSplits: 4, omittingEmptySubsequences: false)
+    guard parts.count == 5, parts[0] == type, let owner = uid_t(parts[1]) else { return nil }
+    return (owner, String(parts[4]))
   }
 
   private static func isGone(_ number: Int32) -> Bool {
