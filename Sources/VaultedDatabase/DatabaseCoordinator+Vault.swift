@@ -1,5 +1,6 @@
 internal import DataVault
 internal import FileLayer
+internal import SealedVFS
 
 extension DatabaseCoordinator {
   func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
@@ -39,11 +40,14 @@ extension DatabaseCoordinator {
   }
 
   /// Whether a vault can keep the only key of the database: the messaging vault, or a copy of it under
-  /// another name while it is missing.
+  /// another name while the messaging vault is missing, damaged or another database's.
   private func canKeepOnlyKey(_ id: VaultID) async throws -> Bool {
-    let messagingExists = try await Vault.exists(.messaging, in: home.store)
-    if id == .messaging { return messagingExists }
-    let copy = try? await Vault.get(id, in: home.store).status()
-    return !messagingExists && copy?.binding != nil
+    if id == .messaging { return try await Vault.exists(id, in: home.store) }
+    guard let copy = try? await Vault.get(id, in: home.store).status().binding else { return false }
+    let messaging = try? await Vault.get(.messaging, in: home.store).status().binding
+    if case .sealed(let header)? = try? SealedVFS.inspect(home.databasePath, over: home.baseVFS) {
+      return header.fileID == copy.databaseID && header.fileID != messaging?.databaseID
+    }
+    return messaging == nil
   }
 }

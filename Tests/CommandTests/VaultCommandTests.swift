@@ -102,6 +102,8 @@ import Testing
     try home.unlocked("import", copy, "--as", "copy").expect(0)
     rename(home.vault("messaging"), aside)
     try home.run("delete", "copy").expect(78)
+    try Data("damaged".utf8).write(to: URL(fileURLWithPath: home.vault("messaging")))
+    try home.run("delete", "copy").expect(78)
     rename(aside, home.vault("messaging"))
     try home.run("delete", "copy").expect(0)
     unlink(home.database)

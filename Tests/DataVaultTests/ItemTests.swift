@@ -33,6 +33,19 @@ import VaultCrypto
     await expect(.valueTooLarge) { try await vault.set(tooLarge, kind: .binary, for: "more") }
   }
 
+  @Test func `items leave room for keys, anchors and settings`() async throws {
+    var parameters = VaultParameters.cheap
+    #expect(parameters.maximumItemTextByteCount == 31 << 20)
+    parameters.maximumItemTextByteCount = 1000
+    let vault = try await Vault.create(
+      .messaging, in: store, credentials: credentials("secret"), parameters: parameters)
+    // Each byte takes six in JSON.
+    let control = String(repeating: "\u{1}", count: 150)
+    #expect(await code { try await vault.setText(control, for: "a") } == .vaultFull)
+    try await vault.setText("text", for: "a")
+    try await vault.changePolicy { $0.minimumLength = 100 }
+  }
+
   @Test func `all items have at most 16 MiB, and a full vault still works`() async throws {
     var parameters = VaultParameters.cheap
     #expect(parameters.maximumTotalByteCount == 16 << 20)

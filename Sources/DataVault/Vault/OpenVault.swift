@@ -74,6 +74,8 @@ struct VaultDraft: ~Copyable {
   var key: KeyEnvelope
   var clear: ClearMembers
   var contents: VaultContents
+  /// The limit of this write.
+  var maximumTextByteCount = VaultContents.maximumTextByteCount
 
   /// A new vault with one password slot.
   static func new(

@@ -29,6 +29,7 @@ extension Vault {
           hint: "remove an item first")
       }
       draft.contents.items = items
+      draft.maximumTextByteCount = parameters.maximumItemTextByteCount
     }
   }
 

@@ -128,8 +128,10 @@ public actor Vault {
     var draft = draft
     draft.contents.countWrite()
     let text = draft.contents.text()
-    guard text.byteCount <= VaultContents.maximumTextByteCount else {
-      throw VaultError(.vaultFull, "vault '\(id)' would exceed the maximum size of a vault")
+    guard text.byteCount <= draft.maximumTextByteCount else {
+      throw VaultError(
+        .vaultFull, "vault '\(id)' would exceed the maximum size of a vault",
+        hint: "remove an item first")
     }
     let bytes = try withCrypto { () throws(CryptoError) in
       try draft.seal(text, random: parameters.random)

@@ -18,6 +18,10 @@ package struct VaultParameters: Sendable {
   /// The maximum total size of all names and values in bytes; tests lower it.
   package var maximumTotalByteCount = VaultItem.maximumTotalByteCount
 
+  /// The maximum size of the JSON text that a new item can make: the rest is for keys, anchors and
+  /// settings, so that a full vault still works.
+  package var maximumItemTextByteCount = 31 << 20
+
   /// The policy of a vault that is created without one; tests use a weaker one.
   package var newPolicy = VaultPolicy()
 

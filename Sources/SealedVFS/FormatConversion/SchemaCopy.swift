@@ -66,8 +66,9 @@ struct SchemaCopy {
       "SELECT name, pk, hidden FROM pragma_table_xinfo(\(text), 'source')")
     let hasKey = columns.contains { $0[1] != "0" }
     let index = try connection.first("SELECT 1 FROM pragma_index_list(\(text), 'source')")
+    // OR ABORT, because a table's own ON CONFLICT IGNORE or REPLACE would drop rows without an error.
     if hasKey || index != nil, !columns.contains(where: { $0[2] != "0" }) {
-      try connection.run("INSERT INTO main.\(name) SELECT * FROM source.\(name)")
+      try connection.run("INSERT OR ABORT INTO main.\(name) SELECT * FROM source.\(name)")
       return
     }
     var list = columns.filter { $0[2] == "0" }.compactMap { $0[0]?.quotedAsName }
@@ -81,7 +82,8 @@ struct SchemaCopy {
       list.insert(rowID, at: 0)
     }
     let names = list.joined(separator: ", ")
-    try connection.run("INSERT INTO main.\(name) (\(names)) SELECT \(names) FROM source.\(name)")
+    try connection.run(
+      "INSERT OR ABORT INTO main.\(name) (\(names)) SELECT \(names) FROM source.\(name)")
   }
 
   /// Copies the counters of AUTOINCREMENT, which the rows above have changed.

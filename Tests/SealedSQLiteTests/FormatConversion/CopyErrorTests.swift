@@ -24,6 +24,26 @@ import VaultCrypto
     expectError(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
   }
 
+  @Test func `copy() drops no damaged row because of its table's conflict clause`() throws {
+    let queue = try DatabaseQueue(path: place.path("plain.db").string)
+    try queue.inDatabase { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE t (a TEXT, b INT NOT NULL ON CONFLICT IGNORE);
+          INSERT INTO t VALUES ('row 1', 5), ('row 2', 0), ('row 3', 7);
+          """)
+    }
+    try queue.close()
+    var bytes = try place.bytes("plain.db")
+    let row = try #require(bytes.firstRange(of: Array("row 2".utf8)))
+    bytes[row.lowerBound - 1] = 0  // the type of b: NULL instead of 0
+    try place.write(bytes, "plain.db")
+    #expect(throws: SealedDatabaseError.self) {
+      try place.copy("plain.db", .plain, "copy.db", .sealed)
+    }
+    #expect(place.names == ["plain.db"])
+  }
+
   @Test(arguments: [
     ("nothing", SamplePlace.Format.sealed, SealedDatabaseError.Code.notFound),
     ("nothing", .sqlcipher4, .notFound), ("nothing", .plain, .notFound),
