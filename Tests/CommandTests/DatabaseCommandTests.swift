@@ -184,6 +184,12 @@ import Testing
     }
   }
 
+  @Test func `an export of messages gets no name that SQLite uses`() throws {
+    for name in ["messaging.db-journal", "messaging.db-wal", "a-shm"] {
+      try Tool.run(["queue", "export", folder.path(name)]).expect(64, says: "as files of SQLite do")
+    }
+  }
+
   @Test func `an export through a symbolic link is accessible only to its owner`() throws {
     let out = folder.path("out")
     #expect(symlink("sealed", folder.path("link")) == 0)

@@ -31,6 +31,17 @@ extension DoctorCommandTests {
     try expectFindings([], in: home.unlocked("doctor", "--json"))
   }
 
+  @Test func `doctor opens a vault that has no database yet, if it can`() throws {
+    let home = try TestHome.fresh()
+    let password = try home.folder.file("password", Array("correct horse battery staple".utf8))
+    let wrong = try home.folder.file("wrong", Array("another horse battery staple".utf8))
+    try home.run("secure", "--new-password-file", password).expect(0)
+    try home.run("doctor").expect(0)
+    try home.run("doctor", "--password-file", password).expect(0)
+    try home.run("doctor", "--password-file", wrong).expect(77)
+    try home.run("status", "messaging", "--json").expect(0, prints: #""failedAttempts":1"#)
+  }
+
   @Test func `doctor ends with 66 or 78 where the queue must not be used with a standard vault`()
     throws
   {

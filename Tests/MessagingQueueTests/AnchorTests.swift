@@ -5,6 +5,7 @@ import Foundation
 import GRDB
 import MessagingQueue
 import Synchronization
+import SystemPackage
 import Testing
 import VaultedDatabase
 
@@ -66,6 +67,38 @@ import VaultedDatabase
     try await publish(3, vault: vault)
     try place.replaceDatabase(copy)
     #expect(await startCode(vault) == .rolledBack)
+  }
+
+  /// An export goes on behind its last message, and takes what is before it for exported.
+  @Test(arguments: ["accepted", "salvaged", "beside an older vault"])
+  func `an export is not continued if it lacks a message of an older copy`(
+    change: String
+  ) async throws {
+    let vault = try await place.makeVault()
+    try await place.withEngine(vault) { engine in
+      try await engine.addConsumer(.default, of: .orders)
+      for byte in 1...3 as ClosedRange<UInt8> { try await engine.publish(message(byte)) }
+    }
+    let (copy, vaultFile) = (try place.databaseFiles(), try place.vaultFile)
+    let file = place.home.path.appending("orders.ndjson")
+    try await place.withEngine(vault) { engine in
+      try await engine.acknowledge(try await engine.receive(from: .orders).map(\.token))
+      _ = try await engine.exportMessages(to: file)
+    }
+    try FileManager.default.moveItem(atPath: file.string, toPath: file.string + ".partial")
+    try place.replaceDatabase(copy)
+    switch change {
+    case "accepted": try await MessagingEngine.acceptRollback(place.home, vault: vault)
+    case "salvaged": _ = try await place.salvage(vault, acceptsRollback: true)
+    default: try place.setVaultFile(vaultFile)
+    }
+    try await place.withEngine(vault) { engine in
+      let count = try await engine.history(of: .orders).count
+      #expect(count == 3)
+      let error = await engineError { _ = try await engine.exportMessages(to: file) }
+      #expect(error?.code == .alreadyExists)
+      #expect(error?.message.contains("lacks message") == true)
+    }
   }
 
   @Test func `a stop records an anchor for the commits of a killed engine`() async throws {

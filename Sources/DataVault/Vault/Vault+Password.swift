@@ -21,7 +21,8 @@ extension Vault {
     try change { (draft) throws(VaultError) in
       guard draft.key.passwordSlot == knownPasswordSlot else {
         throw VaultError(
-          .wrongPassword, "the password of vault '\(id)' was changed after the vault was opened",
+          .wrongPassword,
+          "the password slot of vault '\(id)' was changed after the vault was opened",
           hint: "open the vault again, with today's password")
       }
       try draft.contents.policy.check(new, for: .setting, of: id)

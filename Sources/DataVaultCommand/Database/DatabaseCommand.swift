@@ -43,6 +43,15 @@ struct FileAndNewFile: ParsableArguments {
     guard !path.isEmpty else { throw ValidationError("\(argument) must not be empty") }
   }
 
+  /// Refuses the name of a file that SQLite has beside a database: SQLite would read or delete it.
+  static func requireNewName(_ path: String, _ argument: String) throws {
+    try requireName(path, argument)
+    guard !["-journal", "-wal", "-shm"].contains(where: path.hasSuffix) else {
+      throw ValidationError(
+        "\(argument) must not end in -journal, -wal or -shm, as files of SQLite do")
+    }
+  }
+
   var source: FilePath { FilePath(file) }
   var target: FilePath { FilePath(newFile) }
 }

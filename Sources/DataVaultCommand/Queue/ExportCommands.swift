@@ -40,7 +40,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       }
       return
     }
-    try FileAndNewFile.requireName(file, "FILE")
+    try FileAndNewFile.requireNewName(file, "FILE")
   }
 
   func run() async throws {

@@ -12,7 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
       Example:
         datavault doctor --password-file password.txt
 
-      The command never asks for a password and repairs nothing. It checks whether the queue was \
+      The command repairs nothing, and asks for a password only if an option says so. It checks whether the queue was \
       rolled back only if it can open the messaging vault: through a session, or with an \
       unlocking option.
 
@@ -68,20 +68,33 @@ struct DoctorCommand: AsyncParsableCommand {
       return [FindingReport(refusal)]
     }
     let status = try? await Vault.get(.messaging, in: home.store).status()
-    guard let status, status.binding?.state == .bound else { return binding }
+    guard let status else { return binding }
+    let isBound = status.binding?.state == .bound
     var vault = try await Vault.get(.messaging, in: home.store)
     if access.credentials.areGiven {
       vault = try await access.open(.messaging)
     } else if !status.isSecured {
       try await vault.unlock(with: .standard)
-    } else if (try? await vault.unlockWithSession()) != true {
+    } else if try await !opensWithSession(vault) {
+      guard isBound else { return binding }
       let note = HomeFinding.rollbackNotChecked(
         "the messaging vault is locked",
         fix: "start a session (`datavault unlock messaging`), or give --password-file FILE")
       return binding + [FindingReport(note)]
     }
+    guard isBound else { return binding }
     // With the key it says more than the binding.
     return await MessagingEngine.examineDatabase(of: home, vault: vault).map(FindingReport.init)
+  }
+
+  /// Another command asks for a password where the session does not open the vault, but not where
+  /// the vault is damaged.
+  private func opensWithSession(_ vault: Vault) async throws -> Bool {
+    do {
+      return try await vault.unlockWithSession()
+    } catch  where error.code != .damaged {
+      return false
+    }
   }
 }
 

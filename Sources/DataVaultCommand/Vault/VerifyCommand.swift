@@ -13,7 +13,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
       Without a password, the command checks the digest and the structure. This detects accidental \
       damage, not tampering. With a password, it checks that every byte is authentic and every \
-      item readable. It never asks for a password.
+      item readable. It asks for one only if an option says so.
       """)
 
   @OptionGroup var vault: VaultArgument

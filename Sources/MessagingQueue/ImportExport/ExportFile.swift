@@ -1,4 +1,5 @@
 internal import FileLayer
+internal import GRDB
 internal import SystemPackage
 internal import VaultCrypto
 
@@ -58,12 +59,14 @@ final class ExportFile {
   /// last message, which belong to a lost snapshot, and everything from the first line on that an
   /// import would refuse.
   ///
-  /// - Parameter state: the current state of the database. A complete file of an older state is
-  ///   continued, too.
-  /// - Throws: `alreadyExists` if the file is an export of other messages; it is then unchanged.
-  func findPlace(
-    of selection: MessageSelection, in state: ExportState
-  ) throws(EngineError) -> ExportPlace {
+  /// A complete file of an older state of the database is continued, too.
+  ///
+  /// - Throws: `alreadyExists` if the file is an export of other messages, or if it lacks one that
+  ///   the database has; it is then unchanged.
+  func findPlace(of selection: MessageSelection, in db: Database) throws -> ExportPlace {
+    let state = try ExportState(db)
+    let timetokens = try selection.messages(["timetoken"], in: db)
+    var stored = try timetokens.next()?[0] as Int64?
     var place = ExportPlace()
     var kept = (place: place, byteCount: 0)
     var rules = ImportCheck(.withoutLimits, latest: state.moment.highWater)
@@ -79,15 +82,22 @@ final class ExportFile {
       switch record {
       case .export(let header):
         place.header = header
-        place.commitNumber = header.moment.commitNumber
-      case .resumed(let moment): place.commitNumber = moment.commitNumber
+        place.moment = header.moment
+      case .resumed(let moment): place.moment = moment
       case .message(let message):
+        // The database gets no older messages, unless a copy that still has them takes its place.
+        if let stored, stored < message.timetoken { throw lacks(stored) }
+        if stored == message.timetoken {
+          stored = try timetokens.next()?[0]
+        } else {
+          place.hasRemovedMessages = true
+        }
         place.lastTimetoken = message.timetoken
         place.messageCount += 1
       case .end(let end):
         isWhole =
           try end.sha256 == place.digest.finalized().hexadecimal
-          && place.commitNumber == state.moment.commitNumber
+          && place.isUnchanged(in: state) && stored == nil
         break reading
       case .channel, .consumer, .deduplication: break
       }
@@ -125,6 +135,15 @@ final class ExportFile {
         .alreadyExists, "\(partial) is an unfinished export of a later state of this database",
         hint: "run datavault queue verify to see whether the database is an older copy")
     }
+  }
+
+  private func lacks(_ timetoken: Int64) -> EngineError {
+    EngineError(
+      .alreadyExists,
+      "\(partial) lacks message \(timetoken), which was acknowledged or removed when it was written",
+      hint:
+        "the database is an older copy, or was one that was accepted; remove the file and export again"
+    )
   }
 
   /// Only the torn first line of an export can be overwritten, as other programs use such names

@@ -41,7 +41,7 @@ struct MessageExporter {
     let state = try ExportState(db)
     if let header = place.header {
       report.resumedAfter = place.messageCount
-      report.databaseChanged = place.commitNumber != state.moment.commitNumber
+      report.databaseChanged = !place.isUnchanged(in: state)
       guard header.source == state.source else { throw EngineError.exportOfAnotherDatabase }
       try emit(.resumed(state.moment))
     } else {
@@ -72,20 +72,11 @@ struct MessageExporter {
   }
 
   private mutating func writeMessages() throws {
-    var channelFilter = ""
-    if let ids = selection.channels.map({ _ in channels.keys.sorted() }) {
-      // For several channels, `+` keeps SQLite from their index: it would have to sort all their
-      // messages. So it reads the whole log in order, and filters.
-      let list = ids.map(String.init).joined(separator: ", ")
-      channelFilter =
-        ids.count == 1 ? "AND channel_id = \(list)" : "AND +channel_id IN (\(list))"
-    }
-    let rows = try Row.fetchCursor(
-      db,
-      sql: """
-        SELECT timetoken, channel_id, priority, due, expires, ordering_key, headers, payload
-        FROM message WHERE timetoken > ? \(channelFilter) ORDER BY timetoken
-        """, arguments: [max(place.lastTimetoken, selection.after?.rawValue ?? 0)])
+    let rows = try selection.messages(
+      [
+        "timetoken", "channel_id", "priority", "due", "expires", "ordering_key", "headers",
+        "payload",
+      ], after: place.lastTimetoken, in: db)
     while let row = try rows.next() {
       guard let channel = channels[row[1]] else {
         throw EngineError(
@@ -136,12 +127,19 @@ struct MessageExporter {
 struct ExportPlace {
   /// Nil before the first line.
   var header: ExportHeader?
-  /// The database's commit number in the header, or in the last line that resumed the export.
-  var commitNumber = 0
+  /// The state of the database in the header, or in the last line that resumed the export.
+  var moment = ExportMoment()
+  /// Whether the lines have messages that have left the database.
+  var hasRemovedMessages = false
   var lastTimetoken: Int64 = 0
   var messageCount = 0
   var lineCount = 0
   var digest = RunningDigest()
+
+  /// Whether the lines show the database as it is.
+  func isUnchanged(in state: ExportState) -> Bool {
+    moment == state.moment && !hasRemovedMessages
+  }
 }
 
 /// The state and the id of the database, as an export names them.
@@ -155,6 +153,32 @@ struct ExportState {
     guard let row else { throw EngineError.engineRowMissing }
     moment = ExportMoment(commitNumber: row[0], highWater: row[1])
     source = row[2]
+  }
+}
+
+extension MessageSelection {
+  /// The rows of the chosen messages, by rising timetoken.
+  ///
+  /// - Parameter timetoken: where to continue.
+  /// - Throws: `channelMissing`.
+  func messages(
+    _ columns: [String], after timetoken: Int64 = 0, in db: Database
+  ) throws -> RowCursor {
+    var channelFilter = ""
+    if let channels {
+      let ids = try ChannelExport.all(channels, db).keys.sorted()
+      // For several channels, `+` keeps SQLite from their index: it would have to sort all their
+      // messages. So it reads the whole log in order, and filters.
+      let list = ids.map(String.init).joined(separator: ", ")
+      channelFilter =
+        ids.count == 1 ? "AND channel_id = \(list)" : "AND +channel_id IN (\(list))"
+    }
+    return try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT \(columns.joined(separator: ", ")) FROM message
+        WHERE timetoken > ? \(channelFilter) ORDER BY timetoken
+        """, arguments: [max(timetoken, after?.rawValue ?? 0)])
   }
 }
 

@@ -22,7 +22,7 @@ extension MessagingEngine {
   ) async throws(EngineError) -> ExportReport {
     try await reader.read(during: "exporting messages") { db in
       let file = try ExportFile(path)
-      let place = try file.findPlace(of: selection, in: ExportState(db))
+      let place = try file.findPlace(of: selection, in: db)
       var report = ExportReport()
       if file.isWhole {
         report.messageCount = place.messageCount
