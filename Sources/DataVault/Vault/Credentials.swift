@@ -27,20 +27,24 @@ public struct Credentials: ~Copyable, Sendable {
   }
 
   /// Whether these are the standard credentials, or equal them for PBKDF2.
+  package borrowing func areStandard() -> Bool {
+    let isPasswordEqual = haveStandardPassword()
+    let isSaltEqual = SecretBytes.isEqual(salt, Credentials.standard.salt)
+    return isPasswordEqual && isSaltEqual
+  }
+
+  /// Whether the password is the standard one, with any salt, or equals it for PBKDF2.
   ///
   /// HMAC pads a key with zero bytes to its block of 128 bytes. So zero bytes at the end of a password
   /// change nothing up to that length.
-  package borrowing func areStandard() -> Bool {
+  package borrowing func haveStandardPassword() -> Bool {
     let standard = Credentials.standard
     let length = standard.password.byteCount
     let isPadded = password.withBytes { bytes in
       (length...128).contains(bytes.byteCount)
         && (length..<bytes.byteCount).allSatisfy { bytes.byte($0) == 0 }
     }
-    let isPasswordEqual =
-      isPadded && SecretBytes.isEqual(password.copy(0..<length), standard.password)
-    let isSaltEqual = SecretBytes.isEqual(salt, standard.salt)
-    return isPasswordEqual && isSaltEqual
+    return isPadded && SecretBytes.isEqual(password.copy(0..<length), standard.password)
   }
 }
 

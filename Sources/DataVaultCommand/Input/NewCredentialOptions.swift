@@ -55,17 +55,17 @@ struct NewCredentialOptions: ParsableArguments {
     guard password.byteCount > 0 else {
       throw CommandFailure(.badData, "the new password of vault '\(id)' is empty")
     }
-    guard let salt = try saltSource(for: id)?.read() else { return Credentials(password: password) }
-    guard salt.byteCount > 0 else {
+    let salt = try saltSource(for: id)?.read() ?? SecretBytes(copying: [])
+    guard salt.byteCount > 0 || saltSource(for: id) == nil else {
       throw CommandFailure(
         .badData, "the new salt of vault '\(id)' is empty",
         hint: "give no salt, or one with content")
     }
     let credentials = Credentials(password: password, salt: salt)
-    guard !credentials.areStandard() else {
+    guard !credentials.haveStandardPassword() else {
       throw CommandFailure(
-        .policy, "the new password and salt of vault '\(id)' are the publicly known ones",
-        hint: "choose others; nothing has changed")
+        .policy, "the new password of vault '\(id)' is the publicly known one",
+        hint: "choose another; nothing has changed")
     }
     return credentials
   }

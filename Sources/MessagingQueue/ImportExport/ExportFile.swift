@@ -65,8 +65,9 @@ final class ExportFile {
   ///   the database has; it is then unchanged.
   func findPlace(of selection: MessageSelection, in db: Database) throws -> ExportPlace {
     let state = try ExportState(db)
-    let timetokens = try selection.messages(["timetoken"], in: db)
-    var stored = try timetokens.next()?[0] as Int64?
+    let channels = try ChannelExport.all(selection.channels, db)
+    let messages = try selection.messages(["timetoken", "channel_id", "payload"], in: db)
+    var stored = try messages.next()
     var place = ExportPlace()
     var kept = (place: place, byteCount: 0)
     var rules = ImportCheck(.withoutLimits, latest: state.moment.highWater)
@@ -85,10 +86,13 @@ final class ExportFile {
         place.moment = header.moment
       case .resumed(let moment): place.moment = moment
       case .message(let message):
-        // The database gets no older messages, unless a copy that still has them takes its place.
-        if let stored, stored < message.timetoken { throw lacks(stored) }
-        if stored == message.timetoken {
-          stored = try timetokens.next()?[0]
+        // The database gets no other messages so far back, unless an older copy takes its place.
+        if let row = stored, row[0] <= message.timetoken {
+          let channel = channels[row[1]]?.exported.channel
+          guard row[0] == message.timetoken, channel == message.channel,
+            try row.bytes(at: 2) == message.payload
+          else { throw lacks(row[0]) }
+          stored = try messages.next()
         } else {
           place.hasRemovedMessages = true
         }
@@ -140,7 +144,7 @@ final class ExportFile {
   private func lacks(_ timetoken: Int64) -> EngineError {
     EngineError(
       .alreadyExists,
-      "\(partial) lacks message \(timetoken), which was acknowledged or removed when it was written",
+      "\(partial) lacks message \(timetoken), which the database did not have when it was written",
       hint:
         "the database is an older copy, or was one that was accepted; remove the file and export again"
     )

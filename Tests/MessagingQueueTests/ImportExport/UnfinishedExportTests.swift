@@ -63,6 +63,20 @@ import Testing
     #expect(try fixture.bytes(of: fixture.partial) == later)
   }
 
+  @Test func `an export is not continued if another message has the timetoken of one of its own`()
+    async throws
+  {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    let payload = try #require(whole.firstRange(of: Array(#""payload":""#.utf8))).upperBound
+    var other = whole
+    other[payload] = other[payload] == UInt8(ascii: "x") ? UInt8(ascii: "y") : UInt8(ascii: "x")
+    try fixture.write(other, to: fixture.partial)
+    let error = await exportError(fixture.sourceEngine, fixture)
+    #expect(error?.message.contains("lacks message") == true)
+    #expect(try fixture.bytes(of: fixture.partial) == other)
+  }
+
   @Test func `an export refuses and keeps another file named like an unfinished export`()
     async throws
   {
