@@ -139,7 +139,8 @@ extension VaultedDatabaseError {
     switch code {
     case .keyMissing:
       VaultedDatabaseError(
-        code, "the database \(path) exists, but there is no vault that could hold its key",
+        code,
+        "the database \(path) or its log exists, but there is no vault that could hold its key",
         hint: "restore the vault file from a backup; without it the database cannot be opened")
     case .databaseMissing:
       VaultedDatabaseError(

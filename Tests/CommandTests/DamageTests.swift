@@ -125,8 +125,12 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `no command creates a vault beside a queue that has lost its vault`() throws {
+  @Test(arguments: [false, true])
+  func `no command creates a vault beside a queue that has lost its vault`(
+    isOnlyLogLeft: Bool
+  ) throws {
     try FileManager.default.removeItem(atPath: home.vault("messaging"))
+    if isOnlyLogLeft { rename(home.database, home.database + "-wal") }
     let before = try home.contents()
     let password = home.passwordFile
     #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DataVault
 internal import FileLayer
+internal import SystemPackage
 internal import VaultedDatabase
 
 /// The options of the commands that open a vault or the queue.
@@ -77,7 +78,10 @@ struct AccessOptions: ParsableArguments {
 extension DataVaultHome {
   /// Whether the queue's database exists.
   func hasDatabase() throws -> Bool {
-    try fileSystem.status(of: databasePath) != nil
+    // A log or a journal shows that there was a database.
+    try ["", "-wal", "-journal"].contains {
+      try fileSystem.status(of: FilePath(databasePath.string + $0)) != nil
+    }
   }
 
   /// Throws if a session of the vault exists: the vault existed, and must not be created again.
