@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Glibc
 import MessagingQueue
 import SystemPackage
@@ -75,6 +76,22 @@ import Testing
     let error = await exportError(fixture.sourceEngine, fixture)
     #expect(error?.message.contains("lacks message") == true)
     #expect(try fixture.bytes(of: fixture.partial) == other)
+  }
+
+  @Test func `an export whose file has a message that is gone says that the queue changed`()
+    async throws
+  {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    try fixture.write(whole, to: fixture.partial)
+    // Without a commit of the engine, as in an older copy with the same number of commits.
+    try await fixture.source.pool.write { db in
+      try db.execute(
+        sql: "DELETE FROM message WHERE timetoken = (SELECT min(timetoken) FROM message)")
+    }
+    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    #expect(report.databaseChanged)
+    #expect(report.messageCount == 3)
   }
 
   @Test func `an export refuses and keeps another file named like an unfinished export`()
