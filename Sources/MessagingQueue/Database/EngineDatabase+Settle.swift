@@ -122,28 +122,29 @@ extension EngineDatabase {
     _ tokens: [LeaseToken], heldAfter: Int64 = -1, _ db: Database,
     _ settleOne: (ConsumerRecord, Leased) throws -> Bool
   ) throws -> [LeaseToken] {
-    let select = try db.cachedStatement(
-      sql: """
-        SELECT lease, attempt_count, ordering_key, failures, held_until FROM delivery
-        WHERE consumer_id = ? AND timetoken = ? AND lease IS NOT NULL
-          AND (? < 0 OR (held_boot, held_until) > (?, ?))
-        """)
+    let select = try EngineStatement(
+      db,
+      """
+      SELECT lease, attempt_count, ordering_key, failures, held_until FROM delivery
+      WHERE consumer_id = ? AND timetoken = ? AND lease IS NOT NULL
+        AND (? < 0 OR (held_boot, held_until) > (?, ?))
+      """)
     var consumers: [Int64: ConsumerRecord] = [:]
     return try tokens.filter { token in
-      let row = try Row.fetchOne(
-        select,
-        arguments: [
-          token.consumerID, token.timetoken.rawValue, heldAfter, bootNumber, heldAfter,
-        ])
-      guard let row, token.opens(try row.bytes(at: 0)) else { return true }
+      let leased = try select.first(
+        token.consumerID, token.timetoken.rawValue, heldAfter, bootNumber, heldAfter
+      ) { row -> Leased? in
+        guard token.opens(row.bytes(at: 0)) else { return nil }
+        return Leased(
+          timetoken: token.timetoken, attemptCount: Int(row.number(at: 1)),
+          orderingKey: row.text(at: 2), failures: row.text(at: 3),
+          heldUntil: row.optionalNumber(at: 4))
+      }
+      guard case let leased?? = leased else { return true }
       let found = try consumers[token.consumerID] ?? ConsumerRecord.find(token.consumerID, db)
       guard let consumer = found else { return true }
       consumers[token.consumerID] = consumer
-      return try !settleOne(
-        consumer,
-        Leased(
-          timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3],
-          heldUntil: row[4]))
+      return try !settleOne(consumer, leased)
     }
   }
 }

@@ -58,13 +58,20 @@ struct EngineStatement {
   }
 
   fileprivate func number<each Value: Bindable>(_ values: repeat each Value) throws -> Int64? {
+    try first(repeat each values) { $0.number(at: 0) }
+  }
+
+  /// Runs the statement as far as its first row, and decodes that; nil if there is none.
+  func first<each Value: Bindable, Result>(
+    _ values: repeat each Value, decode: (EngineRow) throws -> Result
+  ) throws -> Result? {
     let handle = unsafe statement.sqliteStatement
     defer { unsafe finish(handle) }
     try unsafe bind(repeat each values, to: handle)
     let result = unsafe sqlite3_step(handle)
     if result == SQLITE_DONE { return nil }
     try check(result, expecting: SQLITE_ROW)
-    return unsafe sqlite3_column_int64(handle, 0)
+    return try unsafe decode(EngineRow(handle: handle))
   }
 
   private func bind<each Value: Bindable>(
@@ -85,6 +92,29 @@ struct EngineStatement {
 
   private func check(_ result: Int32, expecting success: Int32 = SQLITE_OK) throws {
     guard result == success else { throw DatabaseError(resultCode: ResultCode(rawValue: result)) }
+  }
+}
+
+/// The row of an ``EngineStatement``, while the statement stands on it.
+@safe struct EngineRow {
+  fileprivate let handle: OpaquePointer
+
+  func number(at index: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, index) }
+
+  func optionalNumber(at index: Int32) -> Int64? {
+    unsafe sqlite3_column_type(handle, index) == SQLITE_NULL ? nil : number(at: index)
+  }
+
+  /// Bytes that are not UTF-8 are replaced, as by GRDB.
+  func text(at index: Int32) -> String? {
+    unsafe sqlite3_column_text(handle, index).map { unsafe String(cString: $0) }
+  }
+
+  /// Empty for NULL.
+  func bytes(at index: Int32) -> [UInt8] {
+    guard let start = unsafe sqlite3_column_blob(handle, index) else { return [] }
+    let count = Int(unsafe sqlite3_column_bytes(handle, index))
+    return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
   }
 }
 

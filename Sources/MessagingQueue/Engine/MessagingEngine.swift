@@ -56,7 +56,7 @@ public final class MessagingEngine: Sendable {
   ///   - closePool: how ``stop()`` closes the pool. Default: it leaves the pool open.
   ///   - reportCommit: called on the writer's queue after each commit of ``commits``.
   package init(
-    pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
+    pool: DatabasePool, time: any TimeSource, random: RandomSource = .unshared(),
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
     stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
