@@ -72,8 +72,8 @@ package final class EngineDatabase: Sendable {
   /// Writes what the operations of a transaction have in common, if one changed something: the sums
   /// of their publications, and the number of the commit.
   static func finish(_ publication: inout Publication?, _ db: Database) throws {
-    try publication.take()?.finish()
-    try countCommit(db)
+    let isCounted = try publication.take()?.finish(commitCount: 1) ?? false
+    if !isCounted { try countCommit(db) }
   }
 
   /// Counts a transaction that changes something.

@@ -68,10 +68,14 @@ struct Publication {
 
   /// Writes the sums and has the notifier wake receivers after the commit; call it in the same
   /// transaction.
-  func finish() throws {
-    if timetokens.isEmpty { return }
+  ///
+  /// - Parameter commitCount: 1 to count the commit too, in the same row.
+  /// - Returns: false if there was nothing to write.
+  @discardableResult
+  func finish(commitCount: Int = 0) throws -> Bool {
+    if timetokens.isEmpty { return false }
     tables.notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
-    try clock.store(db)
+    try clock.store(db, commitCount: commitCount)
     for gain in gains.values where gain.messageCount > 0 {
       try db.run(
         """
@@ -80,6 +84,7 @@ struct Publication {
         WHERE id = ?3
         """, gain.messageCount, gain.byteCount, gain.channelID)
     }
+    return true
   }
 
   /// Has later publications with this id find the message, as long as the window lasts.

@@ -44,8 +44,10 @@ struct TimetokenClock {
   mutating func raise(to timetoken: Int64) { highWater = max(highWater, timetoken) }
 
   /// Persists the high-water mark; call it in the same transaction.
-  func store(_ db: Database) throws {
-    try db.run("UPDATE engine SET timetoken_high_water = ?", highWater)
+  func store(_ db: Database, commitCount: Int = 0) throws {
+    try db.run(
+      "UPDATE engine SET timetoken_high_water = ?, commit_number = commit_number + ?", highWater,
+      commitCount)
   }
 }
 
