@@ -52,26 +52,50 @@ import Testing
   ) throws {
     let channel = try Channel("c")
     try engine.database.publish(["a", "b"], to: channel)
-    let entries = try entries()
-    _ = try engine.number("ALTER TABLE channel DROP COLUMN published_count")
-    _ = try engine.number("PRAGMA user_version = \(version)")
+    let entries = try entries(engine.pool)
+    try takeBackTo(version)
     let faults = try engine.pool.read { try MessageVerifier.run($0).faults }
     #expect(faults.map(\.rule) == ["schemaVersion"])
-    if version == 1 {
-      _ = try engine.secondDatabase()
-    } else {
-      // As after a salvage that found the tables, but not their version.
-      _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
-    }
-    #expect(try self.entries() == entries)
-    try engine.database.acknowledge(engine.database.receive(1, from: channel).map(\.token))
-    try engine.secondDatabase().publish(["c"], to: channel)
-    #expect(try engine.number("SELECT published_count FROM channel") == 3)
-    #expect(try engine.pool.read { try MessageVerifier.run($0).isClean })
+    // As after a salvage that found the tables, but not their version.
+    if version == 0 { _ = try MessageRepairer.run(engine.pool, lostDeliveries: false) }
+    try engine.pool.close()
+    let pool = try DatabasePool(path: engine.pool.path)
+    let database = try TestQueue(pool: pool, time: engine.time)
+    #expect(try self.entries(pool) == entries)
+    try database.acknowledge(database.receive(1, from: channel).map(\.token))
+    try database.publish(["c"], to: channel)
+    #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT published_count FROM channel") } == 3)
+    #expect(try pool.read { try MessageVerifier.run($0).isClean })
   }
 
-  private func entries() throws -> [String] {
-    try engine.pool.read { db in
+  @Test func `a database is not migrated while an engine of an older version has it open`() throws {
+    try takeBackTo(1)
+    let other = try DatabasePool(path: engine.pool.path)
+    func start() throws {
+      var configuration = EngineConfiguration()
+      configuration.busyTimeout = .zero
+      _ = try TestQueue(pool: other, time: engine.time, configuration: configuration)
+    }
+    #expect(code(start) == .busy)
+    #expect(try engine.number("PRAGMA user_version") == 1)
+    // The engine goes on.
+    try engine.pool.write { try $0.execute(sql: "UPDATE engine SET commit_number = 7") }
+    try engine.pool.close()
+    try start()
+    #expect(try other.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 2)
+    // The lock is given back.
+    let third = try DatabasePool(path: other.path)
+    try third.write { try $0.execute(sql: "UPDATE engine SET boot_number = boot_number") }
+    try other.write { try $0.execute(sql: "UPDATE engine SET boot_number = boot_number") }
+  }
+
+  private func takeBackTo(_ version: Int) throws {
+    _ = try engine.number("ALTER TABLE channel DROP COLUMN published_count")
+    _ = try engine.number("PRAGMA user_version = \(version)")
+  }
+
+  private func entries(_ pool: DatabasePool) throws -> [String] {
+    try pool.read { db in
       try String.fetchAll(
         db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
     }

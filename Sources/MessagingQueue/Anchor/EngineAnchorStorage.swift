@@ -34,7 +34,7 @@ package struct EngineAnchorStorage: AnchorStorage {
     _ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database
   ) throws -> Int64 {
     // A rollback to a copy from before the tables existed can be accepted too.
-    try EngineSchema.migrate(db)
+    try EngineSchema.makeTables(db)
     guard let page = try page(in: db) else { throw EngineError.engineRowMissing }
     let anchor = DatabaseAnchor(
       id: id, commitNumber: try EngineError.following(page.commitNumber, "commit"))

@@ -39,6 +39,9 @@ package final class EngineDatabase: Sendable {
           sql:
             "PRAGMA busy_timeout = \(min(busyTimeout, .seconds(86_400)).wholeNanoseconds / 1_000_000)"
         )
+      }
+      try EngineSchema.migrateAlone(pool)
+      return try pool.writeWithoutTransaction { db in
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
         db.add(transactionObserver: PublicationObserver(notifier), extent: .databaseLifetime)
@@ -46,7 +49,7 @@ package final class EngineDatabase: Sendable {
           db.add(transactionObserver: commitCounter, extent: .databaseLifetime)
         }
         return try db.inImmediateTransaction {
-          try EngineSchema.migrate(db)
+          try EngineSchema.makeTables(db)
           return try Self.enterBoot(bootID, db)
         }
       }

@@ -198,6 +198,42 @@ enum EngineSchema {
     return version
   }
 
+  /// Migrates the tables of an older version, if no other connection has the database open.
+  ///
+  /// An engine of that version, in another process, would go on under its old rules.
+  ///
+  /// - Throws: ``EngineError/Code/busy`` if another connection is open; nothing is changed then.
+  static func migrateAlone(_ pool: DatabasePool) throws {
+    pool.invalidateReadOnlyConnections()
+    try pool.writeWithoutTransaction { db in
+      guard (1..<migrations.count).contains(try requireNoNewerVersion(db)) else { return }
+      // In this mode, a transaction begins with a lock of the whole file, which every open
+      // connection shares in WAL mode: https://www.sqlite.org/pragma.html#pragma_locking_mode.
+      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+      let result = Result { () throws(TransactionFailure) in
+        try db.inImmediateTransaction { try migrate(db) }
+      }
+      // The next access gives the lock back.
+      try db.execute(sql: "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema LIMIT 1")
+      if case .failure(.beginning(let error as DatabaseError)) = result,
+        error.resultCode == .SQLITE_BUSY
+      {
+        throw EngineError(
+          .busy, "another process uses the message database, which has an older version",
+          hint: "restart that process with this version of the software, and then this one")
+      }
+      try result.get()
+    }
+  }
+
+  /// Makes the tables in a database that has none.
+  ///
+  /// - Throws: as ``migrate(_:)``.
+  static func makeTables(_ db: Database) throws {
+    if try requireNoNewerVersion(db) < 1 { return try migrate(db) }
+    try requireApplication(db, version: 1)
+  }
+
   /// Migrates the database to the newest version, or changes nothing.
   ///
   /// - Throws: ``EngineError/Code/databaseMismatch`` for another application's database,
