@@ -38,6 +38,9 @@ struct Measurement {
         try await PublisherCost.measure(
           folder: folder, contestants: contestants, rounds: rounds)
       },
+      Measurement(name: PublishWrites.name, folder: "publish-writes") { folder in
+        try await PublishWrites.measure(folder: folder)
+      },
       Measurement(name: ReceiveCost.name, folder: "receive") { folder in
         [try await ReceiveCost.measure(folder: folder, rounds: rounds)]
       },

@@ -21,7 +21,8 @@ enum PublisherCost {
   ) async throws -> [ResultRow] {
     let engine = try await MessagingEngine.start(DataVaultHome(folder))
     let sqlCipher = contestants.peers.first { $0.name == Contestants.sqlCipher }?.sealed
-    var single = Comparison("publish one by one, FULL / bare insert, plain", goal: .atMost(1.3))
+    var single = Comparison("publish one by one, FULL / bare insert, plain", goal: .atMost(1.3, limit: 1.8))
+    var sameSQL = Comparison("... / the same SQL, plain", goal: .none)
     var batches = Comparison(
       "publish in batches of 1,000, FULL / bare batch, plain", goal: .atMost(1.6))
     var many = Comparison(
@@ -37,6 +38,7 @@ enum PublisherCost {
       let before = isOursFirst ? nil : try plainOne()
       let one = try await oneByOne(engine)
       let other = try before ?? plainOne()
+      let statements = try PublishStatements.costPerMessage(on: plain, count: singleCount)
       let sixtyFour = try await manyAtOnce(engine)
       let cipher = try sqlCipher.map { try BareInserts.costPerRow(on: $0, count: singleCount) }
       func plainBatch() throws -> Cost {
@@ -48,12 +50,13 @@ enum PublisherCost {
       let otherBatch = try batchBefore ?? plainBatch()
       if round == 0 { continue }
       single.add(ours: one, other: other)
+      sameSQL.add(ours: one, other: statements)
       batches.add(ours: batch, other: otherBatch)
       many.add(ours: other, other: sixtyFour)
       if let cipher { beside.add(ours: cipher, other: sixtyFour) }
     }
     try await engine.stop()
-    return [single.row, batches.row, many.row] + (beside.pairs.isEmpty ? [] : [beside.row])
+    return [single.row, sameSQL.row, batches.row, many.row] + (beside.pairs.isEmpty ? [] : [beside.row])
   }
 
   private static func oneByOne(_ engine: MessagingEngine) async throws -> Cost {
