@@ -219,8 +219,8 @@ enum EngineSchema {
         error.resultCode == .SQLITE_BUSY
       {
         throw EngineError(
-          .busy, "another process uses the message database, which has an older version",
-          hint: "restart that process with this version of the software, and then this one")
+          .busy, "a process of an older version uses the message database",
+          hint: "stop that process, and start it again with this version of the software")
       }
       try result.get()
     }

@@ -22,11 +22,14 @@ struct ResultRow {
   }
 
   /// A row with the difference of two costs, in milliseconds.
-  init(beyond name: String, _ pairs: [(ours: Cost, other: Cost)], goal milliseconds: Double) {
+  init(
+    beyond name: String, _ pairs: [(ours: Cost, other: Cost)], goal milliseconds: Double,
+    limit: Double? = nil
+  ) {
     let differences = pairs.map { $0.ours - $0.other }
     self.init(
       name, Spread(differences.map { $0.wallSeconds * 1000 }), unit: "ms",
-      goal: .atMost(milliseconds))
+      goal: .atMost(milliseconds, limit: limit))
     processor = "\(Spread(differences.map { $0.processorSeconds * 1000 }).text) ms"
   }
 

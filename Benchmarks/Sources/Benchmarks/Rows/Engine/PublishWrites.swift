@@ -60,7 +60,8 @@ enum PublishWrites {
       let attributes = try FileManager.default.attributesOfItem(atPath: log.string)
       logByteCount = (attributes[.size] as? NSNumber)?.doubleValue ?? 0
       // https://docs.kernel.org/filesystems/proc.html#proc-pid-io-display-the-io-accounting-fields
-      let lines = try String(contentsOfFile: "/proc/self/io", encoding: .utf8).split(separator: "\n")
+      let lines = try String(contentsOfFile: "/proc/self/io", encoding: .utf8).split(
+        separator: "\n")
       func value(_ key: String) throws -> Double {
         let line = lines.first { $0.hasPrefix(key) }
         guard let value = line.flatMap({ Double($0.dropFirst(key.count)) }) else {

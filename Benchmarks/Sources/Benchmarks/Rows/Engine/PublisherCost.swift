@@ -21,7 +21,8 @@ enum PublisherCost {
   ) async throws -> [ResultRow] {
     let engine = try await MessagingEngine.start(DataVaultHome(folder))
     let sqlCipher = contestants.peers.first { $0.name == Contestants.sqlCipher }?.sealed
-    var single = Comparison("publish one by one, FULL / bare insert, plain", goal: .atMost(1.3, limit: 1.8))
+    var single = Comparison(
+      "publish one by one, FULL / bare insert, plain", goal: .atMost(1.3, limit: 1.8))
     var sameSQL = Comparison("... / the same SQL, plain", goal: .none)
     var batches = Comparison(
       "publish in batches of 1,000, FULL / bare batch, plain", goal: .atMost(1.6))
@@ -56,7 +57,8 @@ enum PublisherCost {
       if let cipher { beside.add(ours: cipher, other: sixtyFour) }
     }
     try await engine.stop()
-    return [single.row, sameSQL.row, batches.row, many.row] + (beside.pairs.isEmpty ? [] : [beside.row])
+    return [single.row, sameSQL.row, batches.row, many.row]
+      + (beside.pairs.isEmpty ? [] : [beside.row])
   }
 
   private static func oneByOne(_ engine: MessagingEngine) async throws -> Cost {
