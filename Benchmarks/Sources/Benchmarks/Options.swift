@@ -35,7 +35,8 @@ struct Options {
   /// Prints a measurement when it is complete.
   func progress(_ rows: [ResultRow]) -> [ResultRow] {
     for row in rows {
-      print("  \(row.name): \(row.figure) (\(row.spread)), \(row.result.rawValue)")
+      let spread = row.spread.isEmpty ? "" : " (\(row.spread))"
+      print("  \(row.name): \(row.figure)\(spread), \(row.result.rawValue)")
     }
     return rows
   }

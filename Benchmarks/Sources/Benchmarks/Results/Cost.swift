@@ -3,9 +3,9 @@ import Glibc
 /// The cost of some work.
 struct Cost {
   /// Seconds of wall time.
-  var wallSeconds: Double
+  var wallSeconds = 0.0
   /// Seconds of processor time of this process, in all threads.
-  var processorSeconds: Double
+  var processorSeconds = 0.0
 
   /// The cost of this process until now.
   ///
@@ -27,6 +27,12 @@ struct Cost {
     let start = now
     try await body()
     return now - start
+  }
+
+  static func + (left: Cost, right: Cost) -> Cost {
+    Cost(
+      wallSeconds: left.wallSeconds + right.wallSeconds,
+      processorSeconds: left.processorSeconds + right.processorSeconds)
   }
 
   static func - (left: Cost, right: Cost) -> Cost {

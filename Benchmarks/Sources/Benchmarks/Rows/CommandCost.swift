@@ -10,10 +10,10 @@ import VaultedDatabase
 /// `--version` only starts the process.
 enum CommandCost {
   static let name = "get and set, live session: beyond process start"
-  /// The number of consecutive runs of a command.
+  /// The number of runs of a command in a round; the two commands take turns.
   ///
   /// The mean counts, because one run takes only milliseconds.
-  private static let runCount = 10
+  private static let runCount = 20
 
   /// - Parameter program: the built `datavault`.
   static func measure(program: String, home: DataVaultHome, rounds: Int) async throws -> [ResultRow]
@@ -26,16 +26,13 @@ enum CommandCost {
     let start = [program, "--version"]
     let item = [id.rawValue, "token", "--home", home.path.string]
     let rows = try [
-      ("get", [program, "get"] + item, 6.5), ("set", [program, "set"] + item, 8.5),
+      ("get", [program, "get"] + item, 7.5), ("set", [program, "set"] + item, 9.5),
     ].map { command, arguments, limit in
       var pairs: [(ours: Cost, other: Cost)] = []
       for round in 0...rounds {
-        let isFirst = round.isMultiple(of: 2)
-        let before = isFirst ? nil : try cost(of: start, input)
-        let ours = try cost(of: arguments, input)
-        let other = try before ?? cost(of: start, input)
+        let pair = try costs(of: arguments, start, input)
         // The first round fills the caches and does not count.
-        if round > 0 { pairs.append((ours, other)) }
+        if round > 0 { pairs.append(pair) }
       }
       return ResultRow(
         beyond: "\(command), live session: beyond process start", pairs, goal: 5, limit: limit)
@@ -62,12 +59,24 @@ enum CommandCost {
     }
   }
 
-  /// The mean cost of some runs: wall time, and processor time of the child process.
+  /// The mean costs of some runs of two commands.
+  private static func costs(
+    of command: [String], _ start: [String], _ input: String
+  ) throws -> (ours: Cost, other: Cost) {
+    var sums = (ours: Cost(), other: Cost())
+    for _ in 0..<runCount {
+      sums.other = sums.other + (try cost(of: start, input))
+      sums.ours = sums.ours + (try cost(of: command, input))
+    }
+    return (sums.ours / Double(runCount), sums.other / Double(runCount))
+  }
+
+  /// The wall time, and the processor time of the child process.
   private static func cost(of command: [String], _ input: String) throws -> Cost {
     let before = childProcessorSeconds()
-    var wall = try Cost.of { for _ in 0..<runCount { try run(command, input) } }
-    wall.processorSeconds = childProcessorSeconds() - before
-    return wall / Double(runCount)
+    var cost = try Cost.of { try run(command, input) }
+    cost.processorSeconds = childProcessorSeconds() - before
+    return cost
   }
 
   private static func run(_ command: [String], _ input: String) throws {

@@ -15,7 +15,7 @@ enum ReceiveCost {
   private static let batchCount = 30
 
   static func measure(folder: FilePath, rounds: Int) async throws -> ResultRow {
-    var comparison = Comparison(name, goal: .atMost(1.4, limit: 1.75))
+    var comparison = Comparison(name, goal: .atMost(1.4, limit: 1.8))
     let count = (rounds + 1) * batchSize * batchCount
     let engine = try await MessagingEngine.start(DataVaultHome(folder.appending("sealed")))
     let channel = try Channel("benchmark")
