@@ -226,7 +226,7 @@ enum EngineSchema {
     }
   }
 
-  /// Makes the tables in a database that has none.
+  /// Makes the tables in a database that has none; those of an older version stay as they are.
   ///
   /// - Throws: as ``migrate(_:)``.
   static func makeTables(_ db: Database) throws {

@@ -44,6 +44,8 @@ struct TimetokenClock {
   mutating func raise(to timetoken: Int64) { highWater = max(highWater, timetoken) }
 
   /// Persists the high-water mark; call it in the same transaction.
+  ///
+  /// - Parameter commitCount: 1 to count the commit too, in the same row.
   func store(_ db: Database, commitCount: Int = 0) throws {
     try db.run(
       "UPDATE engine SET timetoken_high_water = ?, commit_number = commit_number + ?", highWater,

@@ -48,6 +48,7 @@ public final class MessagingEngine: Sendable {
   /// Runs on a pool that the caller has opened; blocks the calling thread.
   ///
   /// - Parameters:
+  ///   - random: used on the writer's queue alone.
   ///   - stateStore: in the state `starting`, if the caller has followed the start; the caller then
   ///     reports `opened`. Default: a new one in the state `running`.
   ///   - recordAnchor: records in the vault how far the database has come. Default: nil, no anchor
