@@ -76,11 +76,15 @@ package actor DatabaseCoordinator: BlockingActor {
 extension DatabaseCoordinator {
   /// Opens the database as ``VaultedDatabase/open(_:vault:configuration:)`` does.
   ///
-  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
-  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed then.
+  /// - Parameters:
+  ///   - anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  ///   - migrate: brings the tables up to date. No other process opens the database during this call.
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed then. The error of
+  ///   `migrate`.
   package func open(
     _ vault: Vault, configuration: Configuration = Configuration(),
-    anchorStorage: (any AnchorStorage)? = nil
+    anchorStorage: (any AnchorStorage)? = nil,
+    migrate: @Sendable (DatabasePool) throws -> Void = { _ in }
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
     try await locked {
       let finishedSalvage = try await finishSalvage(of: vault)
@@ -93,8 +97,15 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: keys.current, configuration: configuration,
         creation: .never, over: home.baseVFS)
       let tail = SealedDatabase.discardedLogTail(of: pool)
-      return VaultedDatabase(
+      let database = VaultedDatabase(
         pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0, finishedSalvage: finishedSalvage)
+      do {
+        try migrate(pool)
+      } catch {
+        try? database.close()
+        throw error
+      }
+      return database
     }
   }
 

@@ -20,8 +20,8 @@ struct HomeFixtureTests {
     try copy(Self.folder.appendingPathComponent(name), to: place.folder)
     // The tables have an older schema until an engine has started on them.
     let older = try await MessagingEngine.verify(home, vault: vault(name))
-    #expect(older.pages.isClean)
-    #expect(older.messages?.faults.map(\.rule) == ["schemaVersion"])
+    #expect(older.isClean)
+    #expect(older.messages?.isOfOlderVersion == true)
     let engine = try await MessagingEngine.start(home, vault: vault(name))
     #expect(engine.isSecured == (name == "secured"))
     let orders = Channel.orders
@@ -39,6 +39,46 @@ struct HomeFixtureTests {
     try await engine.stop()
     let verification = try await MessagingEngine.verify(home, vault: vault(name))
     #expect(verification.isClean)
+  }
+
+  @Test
+  func `start() refuses a home of version 1 while an engine of that version publishes in it`()
+    async throws
+  {
+    try copy(Self.folder.appendingPathComponent("secured"), to: place.folder)
+    let vault = try await vault("secured")
+    let running = try await VaultedDatabase.open(home, vault: vault)
+    try await running.pool.write(Self.publishByVersion1)
+    var configuration = EngineConfiguration()
+    configuration.busyTimeout = .zero
+    let refusal = await code {
+      _ = try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    }
+    #expect(refusal == .busy)
+    // The refusal blocks neither that engine nor later connections.
+    let later = try await VaultedDatabase.open(home, vault: vault)
+    try await running.pool.write(Self.publishByVersion1)
+    try await later.pool.write(Self.publishByVersion1)
+    try running.close()
+    try later.close()
+    let engine = try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    #expect(try await engine.history(of: .orders).count == Self.texts.count + 3)
+    try await engine.stop()
+    #expect(try await MessagingEngine.verify(home, vault: vault).isClean)
+  }
+
+  /// Publishes one message as an engine of version 1 did, which knows no count of published messages.
+  @Sendable private static func publishByVersion1(_ db: Database) throws {
+    try db.execute(
+      sql: """
+        UPDATE engine SET commit_number = commit_number + 1,
+          timetoken_high_water = timetoken_high_water + 1;
+        INSERT INTO message (timetoken, channel_id, priority, payload)
+          SELECT timetoken_high_water, channel.id, 4, x'6F6C64' FROM engine, channel
+          WHERE name = 'orders';
+        UPDATE channel SET message_count = message_count + 1, byte_count = byte_count + 3
+          WHERE name = 'orders';
+        """)
   }
 
   @Test(arguments: [

@@ -41,6 +41,13 @@ import Testing
     #expect(fault.locations.first?.contains("start of an engine") == false)
   }
 
+  @Test func `verification finds no fault in a database that has no tables of the engine yet`()
+    throws
+  {
+    let new = try DatabaseQueue()
+    #expect(try new.read { try MessageVerifier.run($0) } == MessageVerification())
+  }
+
   @Test func `a schema version below zero is damage, not a crash`() throws {
     _ = try engine.number("PRAGMA user_version = -1")
     #expect(code { _ = try engine.secondDatabase() } == .damaged)
@@ -54,12 +61,14 @@ import Testing
     try engine.database.publish(["a", "b"], to: channel)
     let entries = try entries(engine.pool)
     try takeBackTo(version)
-    let faults = try engine.pool.read { try MessageVerifier.run($0).faults }
-    #expect(faults.map(\.rule) == ["schemaVersion"])
+    let verification = try engine.pool.read { try MessageVerifier.run($0) }
+    #expect(verification.faults.map(\.rule) == (version == 0 ? ["schemaVersion"] : []))
+    #expect(verification.isOfOlderVersion == (version == 1))
     // As after a salvage that found the tables, but not their version.
     if version == 0 { _ = try MessageRepairer.run(engine.pool, lostDeliveries: false) }
     try engine.pool.close()
     let pool = try DatabasePool(path: engine.pool.path)
+    try EngineSchema.migrateAlone(pool)
     let database = try TestQueue(pool: pool, time: engine.time)
     #expect(try self.entries(pool) == entries)
     try database.acknowledge(database.receive(1, from: channel).map(\.token))
@@ -71,22 +80,25 @@ import Testing
   @Test func `a database is not migrated while an engine of an older version has it open`() throws {
     try takeBackTo(1)
     let other = try DatabasePool(path: engine.pool.path)
-    func start() throws {
-      var configuration = EngineConfiguration()
-      configuration.busyTimeout = .zero
-      _ = try TestQueue(pool: other, time: engine.time, configuration: configuration)
-    }
-    #expect(code(start) == .busy)
+    #expect(code { try EngineSchema.migrateAlone(other) } == .busy)
     #expect(try engine.number("PRAGMA user_version") == 1)
     // The engine goes on.
     try engine.pool.write { try $0.execute(sql: "UPDATE engine SET commit_number = 7") }
     try engine.pool.close()
-    try start()
+    try EngineSchema.migrateAlone(other)
     #expect(try other.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 2)
     // The lock is given back.
     let third = try DatabasePool(path: other.path)
     try third.write { try $0.execute(sql: "UPDATE engine SET boot_number = boot_number") }
     try other.write { try $0.execute(sql: "UPDATE engine SET boot_number = boot_number") }
+  }
+
+  @Test func `no engine runs on tables that an older version makes while it starts`() throws {
+    try takeBackTo(1)
+    // It looked for tables to migrate before the engine of version 1 made them.
+    let late = try DatabasePool(path: engine.pool.path)
+    #expect(code { _ = try TestQueue(pool: late, time: engine.time) } == .busy)
+    #expect(try late.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 1)
   }
 
   private func takeBackTo(_ version: Int) throws {

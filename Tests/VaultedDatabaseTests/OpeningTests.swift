@@ -24,6 +24,18 @@ import Testing
     #expect(try await vault.status().binding?.state == .bound)
   }
 
+  @Test func `open() brings the tables up to date under messaging.lock`() async throws {
+    let vault = try await temporary.makeVault(.user)
+    let home = temporary.home
+    let database = try await DatabaseCoordinator(home: home).open(vault) { _ in
+      let lock = try home.fileSystem.lock(home.lockPath, wait: false)
+      #expect(lock == nil)
+    }
+    try database.close()
+    let lock = try #require(try home.fileSystem.lock(home.lockPath, wait: false))
+    lock.release()
+  }
+
   @Test func `open() refuses a locked vault`() async throws {
     let vault = try await temporary.makeVault(.user)
     await vault.lock()

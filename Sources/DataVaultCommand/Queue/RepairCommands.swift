@@ -74,7 +74,8 @@ struct QueueVerificationReport: Encodable {
       return head + "messages   not checked, because of the damaged pages\n"
     }
     guard !messages.isClean else {
-      return head + "messages   \(messages.messageCount), consistent\n"
+      let note = messages.isOfOlderVersion ? "; the next start of an engine updates the schema" : ""
+      return head + "messages   \(messages.messageCount), consistent\(note)\n"
     }
     let faults = messages.faults.flatMap { fault in
       let rest = fault.count - fault.locations.count

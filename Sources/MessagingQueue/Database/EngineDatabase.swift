@@ -18,8 +18,9 @@ package final class EngineDatabase: Sendable {
   /// The number of this boot; a hold with a smaller number has ended.
   let bootNumber: Int64
 
-  /// Makes or migrates the tables, and makes SQLite sync at each commit.
+  /// Makes the tables of a new database, and makes SQLite sync at each commit.
   ///
+  /// - Parameter pool: if its tables can be of an older version, ``EngineSchema/migrateAlone(_:)`` has migrated them.
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
   init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource,
@@ -40,7 +41,6 @@ package final class EngineDatabase: Sendable {
             "PRAGMA busy_timeout = \(min(busyTimeout, .seconds(86_400)).wholeNanoseconds / 1_000_000)"
         )
       }
-      try EngineSchema.migrateAlone(pool)
       return try pool.writeWithoutTransaction { db in
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
@@ -49,7 +49,7 @@ package final class EngineDatabase: Sendable {
           db.add(transactionObserver: commitCounter, extent: .databaseLifetime)
         }
         return try db.inImmediateTransaction {
-          try EngineSchema.makeTables(db)
+          try EngineSchema.makeNewestTables(db)
           return try Self.enterBoot(bootID, db)
         }
       }
@@ -75,7 +75,7 @@ package final class EngineDatabase: Sendable {
   /// Writes what the operations of a transaction have in common, if one changed something: the sums
   /// of their publications, and the number of the commit.
   static func finish(_ publication: inout Publication?, _ db: Database) throws {
-    let isCounted = try publication.take()?.finish(commitCount: 1) ?? false
+    let isCounted = try publication.take()?.finish(countsCommit: true) ?? false
     if !isCounted { try countCommit(db) }
   }
 

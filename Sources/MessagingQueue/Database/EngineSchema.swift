@@ -200,30 +200,50 @@ enum EngineSchema {
 
   /// Migrates the tables of an older version, if no other connection has the database open.
   ///
-  /// An engine of that version, in another process, would go on under its old rules.
+  /// An engine of that version, in another process, would go on under its old rules. Call this under `messaging.lock`,
+  /// or two engines of this version that start together refuse each other.
   ///
   /// - Throws: ``EngineError/Code/busy`` if another connection is open; nothing is changed then.
   static func migrateAlone(_ pool: DatabasePool) throws {
     pool.invalidateReadOnlyConnections()
-    try pool.writeWithoutTransaction { db in
-      guard (1..<migrations.count).contains(try requireNoNewerVersion(db)) else { return }
-      // In this mode, a transaction begins with a lock of the whole file, which every open
-      // connection shares in WAL mode: https://www.sqlite.org/pragma.html#pragma_locking_mode.
-      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-      let result = Result { () throws(TransactionFailure) in
-        try db.inImmediateTransaction { try migrate(db) }
-      }
-      // The next access gives the lock back.
-      try db.execute(sql: "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema LIMIT 1")
-      if case .failure(.beginning(let error as DatabaseError)) = result,
-        error.resultCode == .SQLITE_BUSY
-      {
-        throw EngineError(
-          .busy, "a process of an older version uses the message database",
-          hint: "stop that process, and start it again with this version of the software")
-      }
-      try result.get()
+    try translatingErrors(during: "migrating the message database") {
+      try pool.writeWithoutTransaction { db in try migrateAlone(db) }
     }
+  }
+
+  private static func migrateAlone(_ db: Database) throws {
+    guard (1..<migrations.count).contains(try requireNoNewerVersion(db)) else { return }
+    // In this mode, a transaction begins with a lock of the whole file, which every open
+    // connection shares in WAL mode: https://www.sqlite.org/pragma.html#pragma_locking_mode.
+    try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+    let result = Result { () throws(TransactionFailure) in
+      try db.inImmediateTransaction { try migrate(db) }
+    }
+    // The next access gives the lock back.
+    let release = Result {
+      try db.execute(sql: "PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema LIMIT 1")
+    }
+    if case .failure(.beginning(let error as DatabaseError)) = result,
+      error.resultCode == .SQLITE_BUSY
+    {
+      throw openElsewhere
+    }
+    try result.get()
+    try release.get()
+  }
+
+  private static let openElsewhere = EngineError(
+    .busy,
+    "the message database has the schema of an older version, and another process has it open",
+    hint: "stop that process; the next start of an engine then brings the database up to date")
+
+  /// Makes the tables in a database that has none, and refuses those of an older version.
+  ///
+  /// - Throws: ``EngineError/Code/busy`` for an older version: an engine of that version has made the tables after
+  ///   ``migrateAlone(_:)``. Otherwise as ``migrate(_:)``.
+  static func makeNewestTables(_ db: Database) throws {
+    try makeTables(db)
+    guard try requireNoNewerVersion(db) == migrations.count else { throw openElsewhere }
   }
 
   /// Makes the tables in a database that has none; those of an older version stay as they are.
@@ -287,11 +307,13 @@ extension EngineSchema {
     try expectedEntries().filter { $0.sql.hasPrefix("CREATE TABLE") }
   }
 
-  /// The statements of a database of the newest version, in the order in which they run.
-  static func expectedEntries() throws -> [(name: String, sql: String)] {
+  /// The statements of a database of a version, in the order in which they run. Default: the newest.
+  static func expectedEntries(
+    ofVersion version: Int = migrations.count
+  ) throws -> [(name: String, sql: String)] {
     let model = try DatabaseQueue()
     return try model.write { db in
-      for migration in migrations { try db.execute(sql: migration) }
+      for migration in migrations[..<version] { try db.execute(sql: migration) }
       return try Row.fetchAll(
         db, sql: "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
       ).map { ($0[0], $0[1]) }

@@ -69,13 +69,13 @@ struct Publication {
   /// Writes the sums and has the notifier wake receivers after the commit; call it in the same
   /// transaction.
   ///
-  /// - Parameter commitCount: 1 to count the commit too, in the same row.
+  /// - Parameter countsCommit: whether it counts the commit too, in the same row.
   /// - Returns: false if there was nothing to write.
   @discardableResult
-  func finish(commitCount: Int = 0) throws -> Bool {
+  func finish(countsCommit: Bool = false) throws -> Bool {
     if timetokens.isEmpty { return false }
     tables.notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
-    try clock.store(db, commitCount: commitCount)
+    try clock.store(db, countsCommit: countsCommit)
     for gain in gains.values where gain.messageCount > 0 {
       try db.run(
         """

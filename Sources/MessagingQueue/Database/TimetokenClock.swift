@@ -45,11 +45,11 @@ struct TimetokenClock {
 
   /// Persists the high-water mark; call it in the same transaction.
   ///
-  /// - Parameter commitCount: 1 to count the commit too, in the same row.
-  func store(_ db: Database, commitCount: Int = 0) throws {
+  /// - Parameter countsCommit: whether it counts the commit too, in the same row.
+  func store(_ db: Database, countsCommit: Bool = false) throws {
     try db.run(
       "UPDATE engine SET timetoken_high_water = ?, commit_number = commit_number + ?", highWater,
-      commitCount)
+      countsCommit ? 1 : 0)
   }
 }
 

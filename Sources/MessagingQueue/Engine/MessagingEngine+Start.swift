@@ -81,7 +81,8 @@ extension MessagingEngine {
     let isSecured: Bool
     do {
       database = try await DatabaseCoordinator(home: home).open(
-        vault, configuration: databaseConfiguration, anchorStorage: EngineAnchorStorage())
+        vault, configuration: databaseConfiguration, anchorStorage: EngineAnchorStorage(),
+        migrate: EngineSchema.migrateAlone)
       isSecured = try await vault.status().isSecured
     } catch {
       throw EngineError(starting: error)
@@ -139,6 +140,7 @@ extension MessagingEngine {
     do {
       return try await onBlockingThread("datavault.engine-opening") {
         let pool = try DatabasePool(path: path.string)
+        try EngineSchema.migrateAlone(pool)
         return try MessagingEngine(
           pool: pool, time: SystemTimeSource(), configuration: configuration, isSecured: false,
           closePool: { try SealedDatabase.close(pool) })

@@ -23,6 +23,14 @@ public struct MessageVerification: Sendable, Hashable, Codable {
   /// The rules that are broken; empty for a clean database.
   public internal(set) var faults: [Fault] = []
 
+  /// The version of the tables, whose rules were checked.
+  public internal(set) var schemaVersion = 0
+
+  /// Whether the next start of an engine brings the tables up to date.
+  public var isOfOlderVersion: Bool {
+    (1..<EngineSchema.migrations.count).contains(schemaVersion)
+  }
+
   /// Messages that were checked.
   public internal(set) var messageCount = 0
 

@@ -30,22 +30,26 @@ package struct MessageVerifier {
   /// - Returns: whether the tables have the expected schema, so that their rows can be checked.
   private mutating func checkSchema() throws -> Bool {
     let applicationID = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+    let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    // No engine has started on it yet.
+    if try applicationID == 0 && version == 0 && !db.tableExists("engine") { return false }
     if applicationID != EngineSchema.applicationID {
       result.note("applicationID", "it is \(applicationID)")
     }
-    let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-    guard version == EngineSchema.migrations.count else {
-      let newest = EngineSchema.migrations.count
+    result.schemaVersion = version
+    let newest = EngineSchema.migrations.count
+    guard (1...newest).contains(version) else {
       result.note(
         "schemaVersion",
         version > newest
           ? "it is \(version), a newer version; this software knows \(newest)"
-          : "it is \(version); the next start of an engine brings it up to date")
+          : "it is \(version), which no version has")
       return false
     }
     let found = try EngineSchema.entries(of: db)
     var isWhole = true
-    for (name, sql) in try EngineSchema.expectedEntries() where found[name] != sql {
+    for (name, sql) in try EngineSchema.expectedEntries(ofVersion: version)
+    where found[name] != sql {
       result.note("schema", found[name] == nil ? "\(name) is missing" : "\(name) differs")
       isWhole = false
     }
@@ -110,8 +114,10 @@ package struct MessageVerifier {
         progress(WorkProgress(completed: min(result.messageCount, total), total: total))
       }
     }
+    // Version 1 counts only the messages that are there.
+    let published = result.schemaVersion > 1 ? "published_count" : "message_count"
     let channels = try Row.fetchCursor(
-      db, sql: "SELECT id, name, message_count, byte_count, published_count FROM channel")
+      db, sql: "SELECT id, name, message_count, byte_count, \(published) FROM channel")
     while let row = try channels.next() {
       let found = sums.removeValue(forKey: row[0]) ?? (0, 0)
       let (count, byteCount): (Int64, Int64) = (row[2], row[3])
