@@ -36,7 +36,8 @@ struct Options {
   func progress(_ rows: [ResultRow]) -> [ResultRow] {
     for row in rows {
       let spread = row.spread.isEmpty ? "" : " (\(row.spread))"
-      print("  \(row.name): \(row.figure)\(spread), \(row.result.rawValue)")
+      let result = row.result == .none ? "" : ", \(row.result.rawValue)"
+      print("  \(row.name): \(row.figure)\(spread)\(result)")
     }
     return rows
   }

@@ -51,7 +51,7 @@ enum Goal: CustomStringConvertible {
       misses = { $0 > limit }
       if !misses(rounds.median) { return .limit }
     case .atLeast(let goal): misses = { $0 < goal }
-    case .none: return .met
+    case .none: return .none
     }
     guard misses(rounds.median) else { return .met }
     return rounds.sorted.count(where: misses) * 4 < rounds.sorted.count * 3
@@ -61,6 +61,8 @@ enum Goal: CustomStringConvertible {
 
 /// How the rounds of a row compare with the goal.
 enum GoalResult: String {
+  /// There is no goal.
+  case none = ""
   case met
   /// The median exceeds the goal, but not its limit.
   case limit
