@@ -238,6 +238,15 @@ import Testing
     #expect(outcome.status == 64)
   }
 
+  @Test func `an empty password is no attempt and ends with 77`() throws {
+    let empty = try home.folder.file("empty", Array("\n".utf8))
+    let before = try home.contents()
+    for _ in 0..<4 {
+      try home.run("items", "messaging", "--password-file", empty).expect(77, says: "is empty")
+    }
+    #expect(try home.contents() == before)
+  }
+
   @Test func `a missing password file ends with 77`() throws {
     try TestHome.secured().run("items", "messaging", "--password-file", "/nowhere/x").expect(77)
   }

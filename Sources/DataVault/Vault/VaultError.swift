@@ -120,6 +120,10 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let sessionsUnavailable = Code("sessionsUnavailable")
     /// The vault has new keys since its session began.
     public static let sessionStale = Code("sessionStale")
+    /// A source of a secret is missing or empty, or its command failed; see ``SecretSource``.
+    public static let secretUnavailable = Code("secretUnavailable")
+    /// A secret is larger than 64 KiB.
+    public static let secretTooLarge = Code("secretTooLarge")
     /// The cryptographic library lacks or refuses what is needed.
     public static let unsupported = Code("unsupported")
   }

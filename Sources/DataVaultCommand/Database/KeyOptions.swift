@@ -71,8 +71,8 @@ struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
 
   /// Reads a passphrase, without the final newline of a file.
   func readPassphrase(_ access: AccessOptions) async throws -> SecretBytes {
-    if let file { return try SecretSource.file(file).read() }
-    if let descriptor { return try SecretSource.descriptor(descriptor).read() }
+    if let file { return try SecretInput.file(file).read() }
+    if let descriptor { return try SecretInput.descriptor(descriptor).read() }
     return try await readItem(access)
   }
 

@@ -88,7 +88,7 @@ struct CredentialOptions: ParsableArguments {
 
 /// The source of a recovery code or of a slot's key.
 enum SlotSecretSource {
-  case recoveryCode(SecretSource)
+  case recoveryCode(SecretInput)
   /// 32 bytes, all of which count. Only its owner must be able to read or write the file.
   case keyFile(KeySource)
 
@@ -96,7 +96,7 @@ enum SlotSecretSource {
   static func recoveryCodePrompt(for id: VaultID) -> SlotSecretSource {
     .recoveryCode(
       .terminal(
-        SecretSource.Question(
+        SecretInput.Question(
           what: "recovery code", vault: id,
           hint: "give --recovery-code-file FILE or --recovery-code-fd N")))
   }

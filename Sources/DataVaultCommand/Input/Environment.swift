@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import DataVault
 internal import Glibc
+internal import SystemPackage
 
 /// The process's environment.
 ///
@@ -103,8 +105,8 @@ private struct InputStream {
       exists = unsafe fstat(descriptor, &status) == 0
     case .file(let path):
       number = nil
-      exists = unsafe stat(path, &status) == 0
-    case .credential, .terminal: return nil
+      exists = unsafe stat(path.string, &status) == 0
+    case .credential, .command: return nil
     }
     let kind = status.st_mode & S_IFMT
     node = exists && kind != S_IFCHR ? (status.st_dev, status.st_ino) : nil

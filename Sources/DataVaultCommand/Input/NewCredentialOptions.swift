@@ -50,12 +50,12 @@ struct NewCredentialOptions: ParsableArguments {
 
   /// Reads the new password from the named source, otherwise from the terminal, which asks for it
   /// twice.
-  func read(for id: VaultID) throws(CommandFailure) -> Credentials {
-    let password = try passwordSource(for: id).read()
+  func read(for id: VaultID) throws -> Credentials {
+    let password = try passwordSource(for: id).read(allowsEmpty: true)
     guard password.byteCount > 0 else {
       throw CommandFailure(.badData, "the new password of vault '\(id)' is empty")
     }
-    let salt = try saltSource(for: id)?.read() ?? SecretBytes(copying: [])
+    let salt = try saltSource(for: id)?.read(allowsEmpty: true) ?? SecretBytes(copying: [])
     guard salt.byteCount > 0 || saltSource(for: id) == nil else {
       throw CommandFailure(
         .badData, "the new salt of vault '\(id)' is empty",
@@ -70,21 +70,21 @@ struct NewCredentialOptions: ParsableArguments {
     return credentials
   }
 
-  private func passwordSource(for id: VaultID) -> SecretSource {
+  private func passwordSource(for id: VaultID) -> SecretInput {
     if let passwordFile { return .file(passwordFile) }
     if let passwordDescriptor { return .descriptor(passwordDescriptor) }
     return .terminal(
-      SecretSource.Question(
+      SecretInput.Question(
         what: "new password", vault: id, isRepeated: true,
         hint: "give --new-password-file FILE or --new-password-fd N"))
   }
 
-  private func saltSource(for id: VaultID) -> SecretSource? {
+  private func saltSource(for id: VaultID) -> SecretInput? {
     if let saltFile { return .file(saltFile) }
     if let saltDescriptor { return .descriptor(saltDescriptor) }
     guard asksForSalt else { return nil }
     return .terminal(
-      SecretSource.Question(
+      SecretInput.Question(
         what: "new salt", vault: id, isRepeated: true,
         hint: "give --new-salt-file FILE or --new-salt-fd N"))
   }

@@ -58,27 +58,27 @@ struct PasswordOptions: ParsableArguments {
   }
 
   /// Reads the password from the named source, otherwise from the terminal.
-  func read(for id: VaultID) throws(CommandFailure) -> Credentials {
+  func read(for id: VaultID) throws -> Credentials {
     let password = try passwordSource(for: id).read()
     return Credentials(password: password, salt: try saltSource(for: id)?.read())
   }
 
-  private func passwordSource(for id: VaultID) -> SecretSource {
+  private func passwordSource(for id: VaultID) -> SecretInput {
     if let passwordFile { return .file(passwordFile) }
     if let passwordDescriptor { return .descriptor(passwordDescriptor) }
-    if let credential { return .credential(credential) }
+    if let credential { return .source(.credential(credential)) }
     return .terminal(
-      SecretSource.Question(
+      SecretInput.Question(
         what: "password", vault: id,
         hint: "give --password-file FILE, --password-fd N or --credential NAME"))
   }
 
-  private func saltSource(for id: VaultID) -> SecretSource? {
+  private func saltSource(for id: VaultID) -> SecretInput? {
     if let saltFile { return .file(saltFile) }
     if let saltDescriptor { return .descriptor(saltDescriptor) }
     guard asksForSalt else { return nil }
     return .terminal(
-      SecretSource.Question(
+      SecretInput.Question(
         what: "salt", vault: id, hint: "give --salt-file FILE or --salt-fd N"))
   }
 }

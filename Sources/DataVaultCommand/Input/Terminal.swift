@@ -1,3 +1,4 @@
+internal import DataVault
 internal import Glibc
 internal import Synchronization
 internal import VaultCrypto

@@ -50,9 +50,8 @@ struct SetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let vault = try await access.open(item.vault.id())
-    let value = try SecretInput.read(
-      descriptor: STDIN_FILENO, name: "standard input",
-      maximumByteCount: VaultItem.maximumByteCount)
+    let value = try SecretReader(STDIN_FILENO, name: "standard input")
+      .read(maximumByteCount: VaultItem.maximumByteCount)
     if !binary, try await isStored(value, as: .string, in: vault) { return }
     try await vault.set(value, kind: .binary, for: item.name)
   }
