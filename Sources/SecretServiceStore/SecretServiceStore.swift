@@ -67,6 +67,9 @@ public struct SecretServiceStore: VaultStore {
     "secret service: application \(application), home \(home), vault \(id)"
   }
 
+  /// `<home>/run`.
+  public var processDirectory: FilePath? { home.appending("run") }
+
   /// The vaults of this application and home, in ascending order.
   public func ids() throws(VaultError) -> [VaultID] {
     try withService { (service) throws(BusFailure) in

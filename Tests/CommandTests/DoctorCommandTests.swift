@@ -330,7 +330,7 @@ import Testing
 
   @Test func `doctor reports a kernel that refuses sessions`() throws {
     try Tool.run(
-      ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM)
+      ["doctor", "--json", "--home", home.path], through: KernelKeys.refused(with: EPERM)
     ).expect(0, prints: #""kind":"sessionsUnavailable""#)
   }
 }

@@ -174,7 +174,7 @@ struct SessionCommandTests {
   func `commands work if the kernel refuses sessions, but unlock and lock fail`(
     number: Int32
   ) throws {
-    let refused = Keyrings.refused(with: number)
+    let refused = KernelKeys.refused(with: number)
     let source = ["--home", home.path, "--password-file", home.passwordFile]
     let received = try Tool.run(["queue", "receive", "c"] + source, through: refused)
     #expect(received.text == "first\n", "\(received.errors)")

@@ -1,6 +1,6 @@
 internal import FileLayer
 internal import Glibc
-internal import SystemPackage
+public import SystemPackage
 internal import VaultCrypto
 
 /// The location of one vault's session in the keyring, whether a session exists or not.
@@ -8,7 +8,9 @@ struct SessionKeyLocation: Sendable {
   /// The prefix of all session names.
   static let prefix = "datavault:"
 
-  let keyring: any SessionKeyring
+  let keyring: JoinedKeyring
+  /// The directory of the sockets by which a session can come.
+  private let place: String?
   /// The time since boot.
   let now: @Sendable () -> Duration
   /// The key's name: `datavault:`, the vault's id, `:` and 32 hexadecimal digits of the SHA-256 of
@@ -26,31 +28,26 @@ struct SessionKeyLocation: Sendable {
       try SHA256.digest(unsafe Array(identity.utf8).span.bytes)
     }
     name = "\(Self.prefix)\(id):\(Array(digest.prefix(16)).hexadecimal)"
-    keyring = parameters.sessionKeyring
+    keyring = JoinedKeyring(parameters)
+    place = store.processDirectory?.string
     now = parameters.sinceBoot
   }
 
-  /// Stores a content key here for a limited time.
-  ///
-  /// - Returns: the time since boot at which the session expires.
-  func open(
-    with contentKey: borrowing SecretBytes, for duration: Duration
-  ) throws(VaultError) -> Duration {
-    let deadline = now() + duration
+  /// Stores the payload of a session in the kernel for a limited time.
+  func open(_ payload: borrowing SecretBytes, for duration: Duration) throws(VaultError) {
     // The kernel counts whole seconds; the payload's deadline is exact.
     let (seconds, attoseconds) = duration.components
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
       try keyring.store(
-        LiveSession.payload(deadline: deadline, contentKey: contentKey), as: name,
+        payload, as: name,
         wholeSeconds: UInt32(clamping: max(1, seconds + (attoseconds > 0 ? 1 : 0))))
     }
-    return deadline
   }
 
   /// The session here; nil if there is none or it has expired.
   func find() throws(VaultError) -> LiveSession? {
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) -> LiveSession? in
-      guard case .present(let serial) = try keyring.find(name),
+      guard case .present(let serial) = try entry(),
         let session = try session(of: serial), now() < session.key.deadline
       else { return nil }
       return session
@@ -62,9 +59,14 @@ struct SessionKeyLocation: Sendable {
   /// - Returns: whether there was one.
   func end() throws(VaultError) -> Bool {
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      guard case .present(let serial) = try keyring.find(name) else { return false }
-      try keyring.revoke(serial)
-      return true
+      var hasEnded = false
+      // One of this process, and one in the kernel.
+      for _ in 0..<2 {
+        guard case .present(let serial) = try entry() else { break }
+        try keyring.revoke(serial)
+        hasEnded = true
+      }
+      return hasEnded
     }
   }
 
@@ -74,7 +76,7 @@ struct SessionKeyLocation: Sendable {
   /// again.
   func look(at key: SessionKey) -> SessionState {
     do throws(KeyringError) {
-      let entry = try keyring.find(name)
+      let entry = key.isOfProcess ? entryWithoutKernel() : try keyring.find(name)
       if case .present(let serial) = entry, serial != key.serial {
         // Another unlock has started a new session.
         guard let session = try session(of: serial) else { return .ended(.revoked) }
@@ -83,6 +85,26 @@ struct SessionKeyLocation: Sendable {
       return SessionState(entry, key: key, now: now())
     } catch {
       return now() < key.deadline ? .live(key) : .ended(.expired)
+    }
+  }
+
+  /// The entry of the name; none if the kernel refuses and this process has a socket, by which a session can come.
+  private func entry() throws(KeyringError) -> KeyringEntry {
+    do throws(KeyringError) {
+      return try keyring.find(name)
+    } catch {
+      guard keyring.process.hasListener(at: place) else { throw error }
+      return .absent
+    }
+  }
+
+  /// The entry of the name for a vault that was opened by a session of this process.
+  ///
+  /// The kernel can have a later session. Its refusal, and its memory of the end of another session, say nothing.
+  private func entryWithoutKernel() -> KeyringEntry {
+    switch try? keyring.find(name) {
+    case .present(let serial): .present(serial: serial)
+    default: .absent
     }
   }
 
@@ -152,4 +174,7 @@ extension FileVaultStore {
   public func sessionIdentity(of id: VaultID) -> String? {
     directory.resolvingLinks().appending("\(id).vault").string
   }
+
+  /// `<home>/run`.
+  public var processDirectory: FilePath? { home.appending("run") }
 }

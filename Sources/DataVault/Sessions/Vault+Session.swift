@@ -7,14 +7,15 @@ extension Vault {
   /// Lets every process of this user open the vault without a password for a limited time.
   ///
   /// The content key goes into the kernel's keyring of this user, with a timeout that the kernel
-  /// enforces; `docs/explanation/sessions.md` says who can read it. An earlier session of this vault ends, and
+  /// enforces. It also goes to each process that waits for it on a socket of the home and does not see that keyring,
+  /// as in a container. `docs/explanation/sessions.md` says who can read it. An earlier session of this vault ends, and
   /// this one replaces it. The session ends when its time expires, with
   /// ``VaultSession/end(_:in:)``, when the vault gets new keys or is deleted, and when the machine
   /// restarts. ``lock()`` does not end it.
   ///
   /// - Parameter duration: 1 second to 366 days.
-  /// - Throws: `sessionsUnavailable` if the kernel refuses, as it does in many containers;
-  ///   `invalidArgument`, `locked`; the errors of reading.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses, as it does in many containers, and no process takes the
+  ///   session by its socket; `invalidArgument`, `locked`; the errors of reading.
   @discardableResult
   public func openSession(for duration: Duration) throws(VaultError) -> VaultSession {
     guard (VaultSession.minimumDuration...VaultSession.maximumDuration).contains(duration) else {
@@ -27,11 +28,43 @@ extension Vault {
         "vault '\(id)' is not accessible to other processes (\(store.location(of: id)))")
     }
     let session = try withContents { (opened) throws(VaultError) in
-      let deadline = try place.open(with: opened.contentKey, for: duration)
-      return VaultSession(id: id, deadline: deadline, now: place.now)
+      try begin(with: opened.contentKey, for: duration, at: place)
     }
     try requireKeysOfSession()
     return session
+  }
+
+  /// Stores a session in the kernel, and hands it to the processes that do not find it there.
+  private func begin(
+    with contentKey: borrowing SecretBytes, for duration: Duration, at place: SessionKeyLocation
+  ) throws(VaultError) -> VaultSession {
+    let deadline = place.now() + duration
+    let payload = LiveSession.payload(deadline: deadline, contentKey: contentKey)
+    var refusal: VaultError?
+    do throws(VaultError) {
+      try place.open(payload, for: duration)
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      refusal = error
+    }
+    // The directory of sockets must not be an obstacle where the kernel has the session.
+    let answers: SessionAnswers?
+    do throws(VaultError) {
+      answers = try SessionAnswers(
+        to: SessionRequest(opening: id, payload: payload), in: store, parameters: parameters)
+    } catch {
+      if refusal != nil { throw error }
+      answers = nil
+    }
+    let replies = answers?.replies ?? []
+    let processIDs = replies.filter { $0.result == .done }.map(\.processID).sorted()
+    if let refusal, processIDs.isEmpty {
+      guard let reply = replies.first else { throw refusal }
+      throw .noProcessTookSession(of: id, reply, refusal)
+    }
+    return VaultSession(
+      id: id, deadline: deadline, now: place.now, isInKernel: refusal == nil,
+      processIDs: processIDs, problems: answers?.problems ?? [])
   }
 
   /// Ends the session that this vault has just begun if the vault has new keys or was deleted.
@@ -117,12 +150,16 @@ extension Vault {
   /// Other objects that were opened through the session are then locked out without waiting for
   /// their next operation; this object stays unlocked. If the kernel refuses, there is no session.
   func endSession(unlessOpening key: KeyEnvelope) {
-    guard let place = try? SessionKeyLocation(of: id, in: store, parameters: parameters),
-      let found = try? place.find()
-    else { return }
-    guard !key.opens(with: found.contentKey) else { return }
-    if sessionWatch != nil { leaveSessionUnlocked() }
-    try? place.keyring.revoke(found.key.serial)
+    guard let place = try? SessionKeyLocation(of: id, in: store, parameters: parameters) else {
+      return
+    }
+    // One of this process, and one in the kernel.
+    for _ in 0..<2 {
+      guard let found = try? place.find(), !key.opens(with: found.contentKey) else { break }
+      if sessionWatch != nil { leaveSessionUnlocked() }
+      try? place.keyring.revoke(found.key.serial)
+    }
+    store.checkSessionsOfProcesses(of: id, parameters: parameters)
   }
 
   /// Detaches the vault from its session.
@@ -154,8 +191,8 @@ extension Vault {
   /// - Parameter timeout: the longest wait, on the boot clock; zero looks once.
   /// - Returns: whether the vault is now unlocked; false after the timeout or when the task is
   ///   cancelled.
-  /// - Throws: `sessionsUnavailable` if the kernel refuses, because no session could ever begin;
-  ///   the errors of reading.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses and this process has no socket, because no session could
+  ///   ever begin; the errors of reading.
   public nonisolated func unlockWithSession(
     waitingUpTo timeout: Duration
   ) async throws(VaultError) -> Bool {

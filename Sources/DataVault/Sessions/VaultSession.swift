@@ -18,6 +18,29 @@ public struct VaultSession: Sendable {
   let deadline: Duration
   let now: @Sendable () -> Duration
 
+  /// Whether the kernel's keyring of the user holds the session, so that later processes find it too.
+  public let isInKernel: Bool
+
+  /// The processes that have just taken the session by their socket, because they do not find it in the kernel.
+  ///
+  /// Each holds it until its own end. Empty for a session that ``find(_:in:)`` has found.
+  public let processIDs: [Int32]
+
+  /// A sentence for each socket that was refused or did not answer.
+  package let problems: [String]
+
+  init(
+    id: VaultID, deadline: Duration, now: @escaping @Sendable () -> Duration, isInKernel: Bool,
+    processIDs: [Int32] = [], problems: [String] = []
+  ) {
+    self.id = id
+    self.deadline = deadline
+    self.now = now
+    self.isInKernel = isInKernel
+    self.processIDs = processIDs
+    self.problems = problems
+  }
+
   /// The time until the session expires, unless it is ended earlier; zero after that.
   public var remaining: Duration { max(.zero, deadline - now()) }
 
@@ -55,7 +78,8 @@ public struct VaultSession: Sendable {
       guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters),
         let found = try place.find()
       else { return nil }
-      return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
+      return VaultSession(
+        id: id, deadline: found.key.deadline, now: place.now, isInKernel: !found.key.isOfProcess)
     }
   }
 
@@ -63,8 +87,12 @@ public struct VaultSession: Sendable {
   ///
   /// Vaults that were opened through it lock within a second, in every process.
   ///
+  /// It reaches the kernel's keyring, and the processes that listen on a socket of the home.
+  ///
   /// - Returns: whether there was a session.
-  /// - Throws: `sessionsUnavailable` if the kernel refuses.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses and no process listens; `busy` if a process does not
+  ///   answer, which can then still have the session; `foreignFile`, `permissionsTooOpen` for the directory of
+  ///   sockets.
   @discardableResult
   public static func end(
     _ id: VaultID, in store: any VaultStore
@@ -77,7 +105,24 @@ public struct VaultSession: Sendable {
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> Bool {
     try await onBlockingThread("datavault.sessions") { () throws(VaultError) in
-      try SessionKeyLocation(of: id, in: store, parameters: parameters)?.end() ?? false
+      var hasEnded = false
+      var refusal: VaultError?
+      do throws(VaultError) {
+        hasEnded =
+          try SessionKeyLocation(of: id, in: store, parameters: parameters)?.end() ?? false
+      } catch {
+        guard error.code == .sessionsUnavailable else { throw error }
+        refusal = error
+      }
+      let answers = try SessionAnswers(
+        to: SessionRequest(.end, id), in: store, parameters: parameters)
+      if answers.isIncomplete {
+        throw VaultError(
+          .busy, "vault '\(id)': " + answers.problems.joined(separator: "; "),
+          hint: "try again, or end that process: it can still have the session")
+      }
+      if let refusal, answers.replies.isEmpty { throw refusal }
+      return hasEnded || answers.replies.contains { $0.result == .done }
     }
   }
 
@@ -93,7 +138,7 @@ public struct VaultSession: Sendable {
   @discardableResult
   package static func endAll(parameters: VaultParameters) throws(VaultError) -> Int {
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      let keyring = parameters.sessionKeyring
+      let keyring = JoinedKeyring(parameters)
       let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
       var failure: KeyringError?
       for serial in serials {

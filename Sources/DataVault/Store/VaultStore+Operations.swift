@@ -78,6 +78,7 @@ extension VaultStore {
   /// If the kernel refuses, there is no session. A session that remains opens nothing any more.
   func endSession(of id: VaultID, parameters: VaultParameters) {
     _ = try? SessionKeyLocation(of: id, in: self, parameters: parameters)?.end()
+    checkSessionsOfProcesses(of: id, parameters: parameters)
   }
 }
 

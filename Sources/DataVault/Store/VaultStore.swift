@@ -1,4 +1,5 @@
 internal import Synchronization
+public import SystemPackage
 
 /// A store of vaults: files, a desktop's keyring, memory.
 ///
@@ -66,6 +67,12 @@ public protocol VaultStore: Sendable {
   /// Default: its location.
   func sessionIdentity(of id: VaultID) -> String?
 
+  /// The directory for the sockets of the processes that use these vaults, in an existing directory of their owner;
+  /// nil for none.
+  ///
+  /// `docs/reference/session-socket.md` specifies it. Default: none.
+  var processDirectory: FilePath? { get }
+
   // The record of attempts to open the vault has at most 4096 bytes. By default a store keeps none,
   // so that it has no back-off and no retry limit.
 
@@ -112,6 +119,9 @@ extension VaultStore {
 
   /// The default: the vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
+
+  /// The default: none.
+  public var processDirectory: FilePath? { nil }
 
   /// The default: no record.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? { nil }

@@ -276,12 +276,34 @@ extension VaultError {
       case EDQUOT:
         "this user has used up the quota of kernel keys: check /proc/key-users"
       case EPERM, EACCES, ENOSYS:
-        "containers and service sandboxes often forbid sessions: give the password each time"
+        "containers and service sandboxes often forbid sessions: start the service first, which takes one by its "
+          + "socket, or give the password each time"
       default: "give the password each time"
       }
     return VaultError(
       .sessionsUnavailable, "the kernel's keyring refuses sessions (\(error))", hint: hint,
       underlying: error)
+  }
+}
+
+extension VaultError {
+  /// The error for a session that neither the kernel nor a process has taken.
+  static func noProcessTookSession(
+    of id: VaultID, _ reply: SessionReply, _ refusal: VaultError
+  ) -> VaultError {
+    let reason =
+      switch reply.result {
+      case .backingOff: "it accepts no key for \(reply.retryDelay.inWords)"
+      case .wrongKey: "the key does not open its vault"
+      case .unreadable: "it cannot read its vault"
+      default: "it does not accept the session"
+      }
+    return VaultError(
+      .sessionsUnavailable,
+      "\(refusal.message), and process \(reply.processID) did not take the session of vault '\(id)': \(reason)",
+      hint: reply.result == .backingOff
+        ? "try again in \(reply.retryDelay.inWords)" : "check that the process uses the same home",
+      underlying: refusal)
   }
 }
 

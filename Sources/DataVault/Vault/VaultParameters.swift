@@ -41,6 +41,12 @@ package struct VaultParameters: Sendable {
 
   /// The keyring that keeps sessions.
   package var sessionKeyring: any SessionKeyring = KernelKeyring()
+  /// The keyring that keeps the sessions that this process has received by a socket.
+  package var processKeyring = ProcessKeyring.shared
+  /// The time limit of a connection to a session socket.
+  ///
+  /// Tests wait longer, because they slow each other down.
+  package var socketTimeLimit = Duration.seconds(2)
   /// The time since boot, including sleep, for the lifetime of sessions and the lock timeout.
   package var sinceBoot: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
 

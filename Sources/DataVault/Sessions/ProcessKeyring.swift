@@ -1,0 +1,186 @@
+internal import Dispatch
+internal import FileLayer
+internal import Synchronization
+internal import VaultCrypto
+
+/// The sessions that this process has received by a socket, in locked memory.
+///
+/// They end with their deadline, by `datavault lock`, when the last listener of their home ends, and with the
+/// process.
+package final class ProcessKeyring: Sendable {
+  /// The keyring of this process.
+  package static let shared = ProcessKeyring()
+
+  /// A session that the keyring holds.
+  private final class Entry: Sendable {
+    /// Negative, unlike the serials of the kernel.
+    let serial: Int32
+    let payload: SecretBytes
+    let deadline: Duration
+    /// The listeners through which it came.
+    let place: String
+
+    init(_ serial: Int32, _ payload: consuming SecretBytes, deadline: Duration, place: String) {
+      self.serial = serial
+      self.payload = payload
+      self.deadline = deadline
+      self.place = place
+    }
+  }
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    var lastSerial: Int32 = 0
+    /// The listeners by their directory.
+    var listenerCounts: [String: Int] = [:]
+    var sweepIsScheduled = false
+  }
+
+  private let state = Mutex(State())
+  private let now: @Sendable () -> Duration
+  private let queue = DispatchQueue(label: "datavault.process-keyring")
+
+  /// - Parameter now: the time since boot.
+  package init(now: @escaping @Sendable () -> Duration = { SystemTimeSource.sinceBoot }) {
+    self.now = now
+  }
+
+  /// Whether a session can come through a socket in this directory.
+  func hasListener(at place: String?) -> Bool {
+    state.withLock { state in place.map { state.listenerCounts[$0] != nil } ?? false }
+  }
+
+  func addListener(at place: String) {
+    state.withLock { $0.listenerCounts[place, default: 0] += 1 }
+  }
+
+  /// Wipes the sessions of a directory that no listener of this process serves any more.
+  func removeListener(at place: String) {
+    state.withLock { state in
+      let count = state.listenerCounts[place, default: 1] - 1
+      state.listenerCounts[place] = count > 0 ? count : nil
+      if count <= 0 { state.entries = state.entries.filter { $0.value.place != place } }
+    }
+  }
+
+  /// Stores a session and replaces an earlier one.
+  func store(
+    _ payload: borrowing SecretBytes, as name: String, deadline: Duration, place: String
+  ) {
+    let copy = payload.copy()
+    var box = Optional(consume copy)
+    state.withLock { state in
+      guard let payload = box.take() else { return }
+      state.lastSerial -= 1
+      state.entries[name] = Entry(state.lastSerial, payload, deadline: deadline, place: place)
+    }
+    scheduleSweep()
+  }
+
+  func find(_ name: String) -> (serial: Int32, deadline: Duration)? {
+    sweep()
+    return state.withLock { state in state.entries[name].map { ($0.serial, $0.deadline) } }
+  }
+
+  func read(_ serial: Int32, byteCount: Int) -> SecretBytes? {
+    sweep()
+    let entry = state.withLock { $0.entries.values.first { $0.serial == serial } }
+    guard let entry, entry.payload.byteCount == byteCount else { return nil }
+    return entry.payload.copy()
+  }
+
+  func revoke(_ serial: Int32) {
+    state.withLock { state in
+      state.entries = state.entries.filter { $0.value.serial != serial }
+    }
+  }
+
+  func serials(withPrefix prefix: String) -> [Int32] {
+    sweep()
+    return state.withLock { state in
+      state.entries.filter { $0.key.hasPrefix(prefix) }.map(\.value.serial)
+    }
+  }
+
+  /// Wipes what has expired.
+  private func sweep() {
+    let now = now()
+    state.withLock { state in
+      guard state.entries.values.contains(where: { $0.deadline <= now }) else { return }
+      state.entries = state.entries.filter { $0.value.deadline > now }
+    }
+  }
+
+  /// Wipes the next session at its deadline, also if no one asks for it.
+  private func scheduleSweep() {
+    let now = now()
+    let rest = state.withLock { state -> Duration? in
+      guard !state.sweepIsScheduled, let next = state.entries.values.map(\.deadline).min() else {
+        return nil
+      }
+      state.sweepIsScheduled = true
+      return next - now
+    }
+    guard let rest else { return }
+    // In slices: the clock of the queue stops while the machine is asleep.
+    let pause = min(max(rest, .milliseconds(10)), .seconds(10))
+    queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) {
+      [weak self] in
+      guard let self else { return }
+      state.withLock { $0.sweepIsScheduled = false }
+      sweep()
+      scheduleSweep()
+    }
+  }
+}
+
+/// The sessions of this process: those in the kernel, and those that came by a socket.
+///
+/// A new session is stored in the kernel alone. A session of the socket has precedence, because it exists only where
+/// the kernel did not have the same.
+struct JoinedKeyring: SessionKeyring {
+  let kernel: any SessionKeyring
+  let process: ProcessKeyring
+
+  init(_ parameters: VaultParameters) {
+    kernel = parameters.sessionKeyring
+    process = parameters.processKeyring
+  }
+
+  func store(
+    _ payload: borrowing SecretBytes, as name: String, wholeSeconds: UInt32
+  ) throws(KeyringError) {
+    try kernel.store(payload, as: name, wholeSeconds: wholeSeconds)
+  }
+
+  func find(_ name: String) throws(KeyringError) -> KeyringEntry {
+    if let (serial, _) = process.find(name) { return .present(serial: serial) }
+    return try kernel.find(name)
+  }
+
+  func read(_ serial: Int32, byteCount: Int) throws(KeyringError) -> SecretBytes? {
+    if serial < 0 { return process.read(serial, byteCount: byteCount) }
+    return try kernel.read(serial, byteCount: byteCount)
+  }
+
+  func revoke(_ serial: Int32) throws(KeyringError) {
+    if serial < 0 { return process.revoke(serial) }
+    try kernel.revoke(serial)
+  }
+
+  func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32] {
+    let own = process.serials(withPrefix: prefix)
+    do throws(KeyringError) {
+      return try kernel.serials(withPrefix: prefix) + own
+    } catch {
+      // The kernel holds no session then.
+      guard !own.isEmpty else { throw error }
+      return own
+    }
+  }
+}
+
+extension SessionKey {
+  /// Whether the session came by a socket.
+  var isOfProcess: Bool { serial < 0 }
+}
