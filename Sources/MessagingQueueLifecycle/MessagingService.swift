@@ -15,12 +15,15 @@ public import VaultedDatabase
 ///     ).run()
 ///
 /// With an ``EngineConfiguration/unlockTimeout`` it waits for an unlock of the vault, also after
-/// the vault was locked while it ran.
+/// the vault was locked while it ran. It listens on a session socket of the home, so that `datavault unlock`, `lock`
+/// and `status` also reach it where the kernel refuses sessions.
 public final class MessagingService: Service {
   private let home: DataVaultHome
   private let vault: Vault?
   private let configuration: EngineConfiguration
   private let holder = EngineHolder()
+  /// One for all engines: the service receives each unlock on it.
+  private let socket: EngineSocket
 
   /// Makes the service without starting it; the parameters are those of `MessagingEngine.start`.
   public init(
@@ -30,6 +33,7 @@ public final class MessagingService: Service {
     self.home = home
     self.vault = vault
     self.configuration = configuration
+    socket = EngineSocket(home, configuration.logger)
   }
 
   /// The engine's current state.
@@ -54,6 +58,7 @@ public final class MessagingService: Service {
   /// - Throws: the errors of `MessagingEngine.start`; `vaultLocked` if the vault was locked and
   ///   ``EngineConfiguration/unlockTimeout`` is zero; the errors of `stop()`.
   public func run() async throws {
+    defer { socket.close() }
     do throws(EngineError) {
       repeat {
         guard let engine = try await start() else { break }
@@ -82,6 +87,8 @@ public final class MessagingService: Service {
   private func startUnlessLocked() async throws(EngineError) -> MessagingEngine? {
     let stateStore = EngineStateStore(logger: configuration.logger)
     holder.begin(stateStore)
+    await socket.open()
+    socket.report(isServing: false)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {
       () async -> Result<MessagingEngine?, EngineError> in
@@ -103,6 +110,9 @@ public final class MessagingService: Service {
 
   /// Hands the engine out until it ends or the group shuts down.
   private func serve(_ engine: MessagingEngine) async throws(EngineError) {
+    // A first start has just made the home.
+    await socket.open()
+    socket.report(isServing: true)
     holder.run(engine)
     var isLockedOut = false
     for await state in engine.states.cancelOnGracefulShutdown() {

@@ -3,6 +3,7 @@ internal import FileLayer
 internal import GRDB
 internal import Logging
 internal import SealedSQLite
+internal import Synchronization
 public import SystemPackage
 public import VaultedDatabase
 
@@ -25,7 +26,7 @@ extension MessagingEngine {
   ///   - vault: the messaging vault of that home, unlocked. If it is locked or nil, the engine
   ///     tries the session or the standard credentials.
   ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
-  ///     session.
+  ///     session. If it is not zero, the engine listens on a session socket of the home.
   /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `notSecured`, `databaseMissing`,
   ///   `databaseMismatch`, `plainDatabase`; `rolledBack`, which ``acceptRollback(_:vault:)``
   ///   resolves; `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
@@ -33,11 +34,26 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let engine = try await startUnlessLocked(
-      home, vault: vault, configuration: configuration,
-      stateStore: EngineStateStore(logger: configuration.logger))
-    guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
-    return engine
+    // An engine that does not wait for an unlock needs no way to receive one.
+    let socket = EngineSocket(home, configuration.logger)
+    let waits = configuration.unlockTimeout > .zero
+    do throws(EngineError) {
+      if waits { await socket.open() }
+      let engine = try await startUnlessLocked(
+        home, vault: vault, configuration: configuration,
+        stateStore: EngineStateStore(logger: configuration.logger))
+      guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
+      if waits {
+        // A first start has just made the home.
+        await socket.open()
+        socket.report(isServing: true)
+        engine.socket.withLock { $0 = socket }
+      }
+      return engine
+    } catch {
+      socket.close()
+      throw error
+    }
   }
 
   /// Starts an engine, unless its vault is locked during the start.

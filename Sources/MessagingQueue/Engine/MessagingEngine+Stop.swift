@@ -51,6 +51,7 @@ extension MessagingEngine {
         box.error.withLock { $0 = error }
       }
     }
+    socket.withLock { $0.take() }?.close()
     _ = stateStore.handle(.closed)
     if let error = box.error.withLock({ $0 }) { throw error }
     guard isClosed else {

@@ -40,6 +40,8 @@ public final class MessagingEngine: Sendable {
   private let closePool: @Sendable () throws -> Void
   /// The task that does rounds of maintenance, if this engine does them.
   let upkeep = Mutex<Task<Void, Never>?>(nil)
+  /// The session socket, if this engine has one of its own.
+  let socket = Mutex<EngineSocket?>(nil)
   /// Nil if no backend takes metrics.
   let metrics: EngineMetrics?
   /// The task that sets the gauges.
