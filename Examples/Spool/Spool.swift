@@ -17,7 +17,7 @@ struct Spool {
     let home = DataVaultHome(FilePath(options.home))
     let vault = try await Vault.get(.messaging, in: home.store)
     // A systemd credential unlocks the vault. Without one, the daemon waits for `datavault unlock`.
-    if let password = try Credential.read(options.credential) {
+    if let password = try await Credential.read(options.credential) {
       try await vault.unlock(with: Credentials(password: password))
     }
     var configuration = EngineConfiguration()

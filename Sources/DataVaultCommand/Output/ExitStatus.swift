@@ -56,7 +56,8 @@ extension ErrorWithExitCode {
 extension VaultError: ErrorWithExitCode {
   static let exitCodes: [Code: ExitStatus?] = [
     .invalidArgument: .usage, .nameEmpty: .usage, .nameTooLong: .usage,
-    .damaged: .badData, .newerVersion: .badData, .notSealedData: .badData, .secretTooLarge: .badData,
+    .damaged: .badData, .newerVersion: .badData, .notSealedData: .badData,
+    .secretTooLarge: .badData,
     .truncated: .badData,
     .valueTooLarge: .badData, .vaultFull: .badData, .wrongItemKind: .badData,
     .doesNotExist: .notFound, .itemNotFound: .notFound, .keyMissing: .notFound,
@@ -69,7 +70,8 @@ extension VaultError: ErrorWithExitCode {
     .foreignFile: .notPermitted, .keyFileLength: .notPermitted, .locked: .notPermitted,
     .permissionsTooOpen: .notPermitted, .recoveryCodeCharacter: .notPermitted,
     .recoveryCodeLength: .notPermitted, .recoveryCodeMistyped: .notPermitted,
-    .secretUnavailable: .notPermitted, .sessionStale: .notPermitted, .slotSecretMissing: .notPermitted, .storeLocked: .notPermitted,
+    .secretUnavailable: .notPermitted, .sessionStale: .notPermitted,
+    .slotSecretMissing: .notPermitted, .storeLocked: .notPermitted,
     .wrongPassword: .notPermitted,
     .databaseStillExists: .policy, .lastSlot: .policy, .needsDigit: .policy, .needsLower: .policy,
     .needsSpecial: .policy, .needsUpper: .policy, .notSecured: .policy, .passwordExpired: .policy,

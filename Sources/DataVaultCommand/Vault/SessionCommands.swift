@@ -13,8 +13,9 @@ struct UnlockCommand: AsyncParsableCommand {
 
       Until the session ends, commands and engines of the same user open the vault without its \
       password. The session ends after the given time, or with 'datavault lock'. The session's \
-      key is in the user's keyring in the kernel. The command needs the password even if a session \
-      exists, and replaces that session.
+      key is in the user's keyring in the kernel. Where the kernel refuses that, as in many \
+      containers, each running process of the home receives it by a socket, until that process \
+      ends. The command needs the password even if a session exists, and replaces that session.
       """)
 
   @OptionGroup var vault: VaultArgument
@@ -40,12 +41,27 @@ struct UnlockCommand: AsyncParsableCommand {
         .policy, "vault '\(id)' is not secured: it opens without a session",
         hint: id.securingHint)
     }
-    // Checked before the command asks for a password.
-    try VaultSession.checkAvailability()
+    try await requirePlaceOfSession(of: id)
     // A session must not extend itself: the command needs the password.
     let vault = try await access.open(id, usesSession: false)
-    try await vault.openSession(for: duration.duration)
-    try confirm("unlocked vault '\(id)' for \(duration.defaultValueDescription)")
+    let session = try await vault.openSession(for: duration.duration)
+    for problem in session.problems { StandardError.warn(problem) }
+    let processes = session.processIDs.map(String.init).joined(separator: ", ")
+    let places = session.processIDs.isEmpty ? "" : ", in process \(processes)"
+    try confirm(
+      "unlocked vault '\(id)' for \(duration.defaultValueDescription)"
+        + (session.isInKernel ? places : places + " alone"))
+  }
+
+  /// Throws if neither the kernel nor a process could take a session, before the command asks for a password.
+  private func requirePlaceOfSession(of id: VaultID) async throws {
+    do throws(VaultError) {
+      try VaultSession.checkAvailability()
+    } catch {
+      guard error.code == .sessionsUnavailable,
+        try await !SessionProcess.all(id, in: access.home().store).isEmpty
+      else { throw error }
+    }
   }
 }
 
@@ -55,13 +71,17 @@ struct LockCommand: AsyncParsableCommand {
     commandName: "lock", abstract: "End a session started with 'unlock'.",
     discussion: """
       Programs that opened the vault through the session lock it within a second. Programs that \
-      opened it with a password keep it open.
+      opened it with a password keep it open. The command also reaches the processes of the home \
+      that received the session by a socket.
       """)
 
   @Argument(help: "The vault whose session to end.")
   var vault: String?
 
-  @Flag(help: "End all sessions of this user, in all homes.") var all = false
+  @Flag(
+    help:
+      "End all sessions of this user, in all homes; of those that processes hold, those of this home."
+  ) var all = false
 
   @OptionGroup var home: HomeOptions
 
@@ -71,7 +91,7 @@ struct LockCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard let vault else {
-      let count = try VaultSession.endAll()
+      let count = try await endAll()
       return try confirm("ended \(count) session\(count == 1 ? "" : "s")")
     }
     let id = try VaultID(vault)
@@ -82,5 +102,20 @@ struct LockCommand: AsyncParsableCommand {
     // A session can outlive its vault. Without a session, a vault that does not exist is an error.
     _ = try await Vault.get(id, in: store)
     try confirm("vault '\(id)' has no session")
+  }
+
+  /// Ends every session in the kernel, and those that processes of this home hold.
+  private func endAll() async throws -> Int {
+    let store = try home.home().store
+    var refusal: VaultError?
+    var count = 0
+    do throws(VaultError) { count = try VaultSession.endAll() } catch { refusal = error }
+    let processes = try await SessionProcess.all(.messaging, in: store)
+    if let refusal, processes.isEmpty { throw refusal }
+    if processes.isEmpty { return count }
+    for id in try await Vault.list(in: store) where try await VaultSession.end(id, in: store) {
+      count += 1
+    }
+    return count
   }
 }

@@ -10,7 +10,8 @@ struct StatusCommand: AsyncParsableCommand {
     commandName: "status", abstract: "Show a vault's public information.",
     discussion: """
       The command needs no password. The information is not authenticated: anyone who can write \
-      the vault's file can change it.
+      the vault's file can change it. It names the processes that have the messages open, or wait \
+      for an unlock.
       """)
 
   @OptionGroup var vault: VaultArgument
@@ -20,9 +21,23 @@ struct StatusCommand: AsyncParsableCommand {
   func run() async throws {
     let home = try home.home()
     let vault = try await Vault.get(vault.id(), in: home.store)
+    let (processes, problems) = try await processes(of: vault.id, in: home)
+    for problem in problems { StandardError.warn(problem) }
     let status = StatusReport(
-      vault.id, try await vault.status(), session: try await home.liveSession(of: vault.id))
+      vault.id, try await vault.status(), session: try await home.liveSession(of: vault.id),
+      processes: processes)
     try report.print(status) { status.text }
+  }
+
+  /// A directory of sockets that is refused must not hide the rest of the status.
+  private func processes(
+    of id: VaultID, in home: DataVaultHome
+  ) async throws -> (processes: [SessionProcess], problems: [String]) {
+    do throws(VaultError) {
+      return try await SessionProcess.survey(id, in: home.store)
+    } catch {
+      return ([], ["the processes of the home are not known: \(error)"])
+    }
   }
 }
 
@@ -46,6 +61,16 @@ private struct StatusReport: Encodable {
     let remainingSeconds: Int
   }
 
+  struct RunningProcess: Encodable {
+    let pid: Int
+    /// `serving` or `waiting`.
+    let state: String
+    /// RFC 3339.
+    let since: String
+    /// Whole seconds, rounded up; absent if the process holds no session of its own.
+    let sessionSeconds: Int?
+  }
+
   let vault: String
   let formatVersion: Int
   let secured: Bool
@@ -59,8 +84,18 @@ private struct StatusReport: Encodable {
   let retryLimit: Int
   /// Absent if no session opens the vault.
   let session: Session?
+  /// The processes with a session socket in the home.
+  let processes: [RunningProcess]
 
-  init(_ id: VaultID, _ status: VaultStatus, session: VaultSession?) {
+  init(
+    _ id: VaultID, _ status: VaultStatus, session: VaultSession?, processes: [SessionProcess]
+  ) {
+    self.processes = processes.map {
+      RunningProcess(
+        pid: Int($0.processID), state: $0.isServing ? "serving" : "waiting",
+        since: Self.text(sinceEpoch: $0.since),
+        sessionSeconds: $0.sessionRemaining.map { Int(($0 / .seconds(1)).rounded(.up)) })
+    }
     vault = id.rawValue
     formatVersion = status.formatVersion
     secured = status.isSecured
@@ -106,6 +141,10 @@ private struct StatusReport: Encodable {
     lines.append("opened     \(lastOpening ?? "not known")")
     let wait = retryAfterSeconds.map { ": no attempt is taken for \($0) s" } ?? ""
     lines.append("failures   \(failedAttempts) since then\(wait)")
+    for process in processes {
+      let session = process.sessionSeconds.map { ", with a session for \($0) s" } ?? ""
+      lines.append("process    \(process.pid), \(process.state) since \(process.since)\(session)")
+    }
     if retryLimit > 0 {
       lines.append("deletion   after more than \(retryLimit) wrong attempts in a row")
     }
