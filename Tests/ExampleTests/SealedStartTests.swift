@@ -87,4 +87,20 @@ import Testing
     try second.wait(for: "STATUS=delivering")
     #expect(second.stop() == 0)
   }
+
+  @Test func `lock ends with 75 while a daemon that can have the session does not answer`() throws {
+    let spool = try Spool.secured()
+    let daemon = try Daemon(spool, through: refused)
+    try daemon.wait { try status(spool).processes.count == 1 }
+    #expect(try unlock(spool).status == 0)
+    try daemon.wait(for: "STATUS=delivering")
+    daemon.send(SIGSTOP)
+    let lock = try spool.datavault("lock", "messaging", through: refused)
+    #expect(lock.status == 75)
+    #expect(lock.errors.contains("does not answer"), "\(lock.errors)")
+    daemon.send(SIGCONT)
+    #expect(try spool.datavault("lock", "messaging", through: refused).status == 0)
+    try daemon.wait(for: "STATUS=locked")
+    #expect(daemon.stop() == 0)
+  }
 }
