@@ -138,7 +138,7 @@ final class EngineHome: Sendable {
   /// The leaf pages of a table, according to SQLite.
   func pages(of table: String, _ vault: Vault) async throws -> [Int] {
     try await withEngine(vault) { engine in
-      try await engine.database.read { db in
+      try await engine.read { db in
         try Int.fetchAll(
           db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
           arguments: [table])

@@ -20,7 +20,9 @@ import Testing
       #expect(await code { try await engine.publish(message) } == .vaultLocked)
       #expect(await code { _ = try await engine.history(of: .orders) } == .vaultLocked)
       // Its connections are closed.
-      #expect(throws: (any Error).self) { try engine.database.read { _ in } }
+      #expect(throws: (any Error).self) { try engine.pool.read { _ in } }
+      #expect(await code { try await engine.read { _ in } } == .vaultLocked)
+      #expect(await code { try await engine.write { _ in } } == .vaultLocked)
     }
     try await engine.stop()
     #expect(engine.state == .stopped)
@@ -33,7 +35,7 @@ import Testing
   @Test func `lock() waits for the commit under way`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
-    let gate = WriterGate(engine.database)
+    let gate = WriterGate(engine.pool)
     let publishing = Task { await code { try await engine.publish(message) } }
     while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
     let locking = Task { await vault.lock() }
@@ -61,6 +63,17 @@ import Testing
     await vault.lock()
     #expect(await reading.value == .vaultLocked)
     #expect(await receiving.value == .vaultLocked)
+  }
+
+  @Test func `reads and writes that begin during a lock end with vaultLocked`() async throws {
+    _ = try await place.makeVault()
+    for _ in 0..<5 {
+      let vault = try await place.unlockedVault()
+      let engine = try await place.start(vault)
+      let callers = (0..<8).map { number in Task { await engine.callUntilRefused(number) } }
+      await vault.lock()
+      for caller in callers { #expect(await caller.value == .vaultLocked) }
+    }
   }
 
   @Test func `lock() ignores an engine that has stopped`() async throws {

@@ -141,7 +141,7 @@ struct HomeFixtureTests {
     try await make("secured") { engine in try await fill(engine) }
     try await make("not-secured", isSecured: false) { engine in try await fill(engine) }
     try await make("newer-schema") { engine in
-      try await engine.database.write { try $0.execute(sql: "PRAGMA user_version = 1000") }
+      try await engine.write { try $0.execute(sql: "PRAGMA user_version = 1000") }
     }
     try await make("rolled-back", olderDatabase: true) { engine in try await fill(engine) }
     try await make("foreign-database") { _ in }

@@ -81,7 +81,7 @@ import VaultedDatabase
   {
     try await fill()
     let root = try await place.withEngine(place.unlockedVault()) { engine in
-      try await engine.database.read { db in
+      try await engine.read { db in
         try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'message'")
       }
     }

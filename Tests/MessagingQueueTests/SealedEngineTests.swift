@@ -32,7 +32,7 @@ import Testing
 
   @Test func `a sealed database can shrink, and its commits are syncs`() throws {
     try withDatabase { database in
-      let settings = try database.engine.database.writeWithoutTransaction { db in
+      let settings = try database.engine.pool.writeWithoutTransaction { db in
         try ["auto_vacuum", "synchronous"].map { try Int.fetchOne(db, sql: "PRAGMA \($0)") }
       }
       #expect(settings == [2, 2])

@@ -10,7 +10,7 @@ import Testing
     -> MessagingEngine
   {
     let engine = try MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
-    try await engine.database.write { db in
+    try await engine.write { db in
       try db.execute(sql: "CREATE TABLE IF NOT EXISTS invoice (text TEXT NOT NULL)")
     }
     return engine
@@ -42,10 +42,10 @@ import Testing
 
   @Test func `a caller's rows and messages are committed together, or not at all`() async throws {
     try await withEngine { recorded, engine in
-      try await engine.database.write { db in try Self.write("kept", engine, db) }
+      try await engine.write { db in try Self.write("kept", engine, db) }
       struct Refusal: Error {}
       await #expect(throws: Refusal.self) {
-        try await engine.database.write { db in
+        try await engine.write { db in
           try Self.write("gone", engine, db)
           throw Refusal()
         }
@@ -59,7 +59,7 @@ import Testing
     try await withEngine { recorded, engine in
       let tooLarge = Message(
         channel: RecordedEngine.channel, payload: Array(repeating: 0, count: 2 << 20))
-      try await engine.database.write { db in
+      try await engine.write { db in
         try Self.write("a", engine, db)
         #expect(code { try engine.publish([tooLarge], in: db) } == .payloadTooLarge)
         try Self.write("b", engine, db)
@@ -70,11 +70,11 @@ import Testing
 
   @Test func `publishing in a transaction needs an open one and a running engine`() async throws {
     try await withEngine { _, engine in
-      try await engine.database.writeWithoutTransaction { db in
+      try await engine.pool.writeWithoutTransaction { db in
         #expect(code { try Self.write("a", engine, db) } == .invalidArgument)
       }
       try await engine.stop()
-      try await engine.database.write { db in
+      try await engine.pool.write { db in
         #expect(code { try Self.write("a", engine, db) } == .stopped)
       }
     }
@@ -89,7 +89,7 @@ import Testing
       }
       let (entered, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
       let writing = Task {
-        try await engine.database.write { db in
+        try await engine.write { db in
           try Self.write("a", engine, db)
           entered.signal()
           leave.wait()
@@ -112,7 +112,7 @@ import Testing
     let engine = try await Self.engine(recorded, pool)
     recorded.recorder.mark("begin")
     for text in ["a", "b"] {
-      try await engine.database.write { db in try Self.write(text, engine, db) }
+      try await engine.write { db in try Self.write(text, engine, db) }
       recorded.recorder.mark(text)
     }
     try pool.close()

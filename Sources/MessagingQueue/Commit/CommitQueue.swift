@@ -214,7 +214,7 @@ package final class CommitQueue: Sendable {
 }
 
 extension EngineError {
-  fileprivate static func cancelled(during operation: String) -> EngineError {
+  static func cancelled(during operation: String) -> EngineError {
     EngineError(
       .cancelled, "\(operation) was cancelled; nothing was changed", hint: "call it again")
   }

@@ -11,7 +11,7 @@ extension EngineDatabase {
     try check(messages)
     try EngineError.requireArgument(
       db.isInsideTransaction, "publishing: the connection has no open transaction",
-      hint: "call it inside database.write, or inTransaction")
+      hint: "call it inside write of the engine")
     if messages.isEmpty { return [] }
     return try translatingErrors(during: "publishing in the caller's transaction") {
       var timetokens: [Timetoken] = []

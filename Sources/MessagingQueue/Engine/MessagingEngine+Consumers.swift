@@ -40,7 +40,7 @@ extension MessagingEngine {
     of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
     maximumCount: Int = 100
   ) async throws(EngineError) -> [DeadLetter] {
-    try await reader.read(during: "reading dead letters") { [tables] db in
+    try await access.read(during: "reading dead letters") { [tables] db in
       try tables.deadLetters(
         of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
     }

@@ -33,7 +33,7 @@ extension MessagingEngine {
       if reception.stoppedEarly { continue }
       let rest = deadline - .now
       if !reception.deliveries.isEmpty || rest <= .zero { return reception.deliveries }
-      let next = try await reader.read(during: "receiving") { [tables] db in
+      let next = try await access.read(during: "receiving") { [tables] db in
         try tables.timeUntilNextReturn(of: channel, for: consumer, db)
       }
       let wake = await notifier.waitForChange(

@@ -119,7 +119,7 @@ extension MessagingEngine {
           })
         return (
           engine,
-          try engine.reader.readBlocking { try $0.number("SELECT commit_number FROM engine") }
+          try engine.access.readBlocking { try $0.number("SELECT commit_number FROM engine") }
         )
       }
       lockObserver.attach(engine)

@@ -27,8 +27,8 @@ public final class MessagingEngine: Sendable {
   /// The limits the engine works with.
   public let configuration: EngineConfiguration
 
-  /// Reads in snapshots that block no writer.
-  let reader: SnapshotReader
+  /// Counts what uses the pool, so that it closes only after the last user.
+  let access: PoolAccess
   package let tables: EngineDatabase
   package let commits: CommitQueue
   /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
@@ -70,21 +70,21 @@ public final class MessagingEngine: Sendable {
     let refusal: @Sendable () -> EngineError? = {
       (stateStore.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
     }
+    let access = PoolAccess(pool, refusal: refusal)
     let anchors = recordAnchor.map { record in
       AnchorRecorder(
         commitCount: configuration.anchorCommitCount, interval: configuration.anchorInterval,
-        logger: configuration.logger, record: record)
+        logger: configuration.logger, record: { try await access.hold(record) })
     }
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
-    let reader = SnapshotReader(pool, refusal: refusal)
     let notifier = ChangeNotifier(
       transport: NotificationFile(besideDatabase: FilePath(pool.path)),
       probe: {
-        (try? reader.readBlocking { try $0.number("SELECT commit_number FROM engine") })
+        (try? access.readBlocking { try $0.number("SELECT commit_number FROM engine") })
           .map { DatabaseMark(commitNumber: $0, isLockedOut: isLockedOut()) }
       })
-    self.reader = reader
+    self.access = access
     tables = try EngineDatabase(
       pool: pool, time: time, random: random, configuration: configuration,
       notifier: notifier,
@@ -141,7 +141,7 @@ public final class MessagingEngine: Sendable {
   ///
   /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   public func statistics() async throws(EngineError) -> EngineStatistics {
-    try await reader.read(during: "counting") { [tables] db in try tables.statistics(db) }
+    try await access.read(during: "counting") { [tables] db in try tables.statistics(db) }
   }
 
   /// Counts messages, consumers and dead letters of one channel.
@@ -151,7 +151,7 @@ public final class MessagingEngine: Sendable {
   public func statistics(
     of channel: Channel
   ) async throws(EngineError) -> EngineStatistics.ChannelStatistics? {
-    try await reader.read(during: "counting") { [tables] db in
+    try await access.read(during: "counting") { [tables] db in
       try tables.statistics(db, of: channel).channels.first
     }
   }
@@ -172,10 +172,10 @@ public final class MessagingEngine: Sendable {
     return try await commits.run(during: operation) { [tables] db in try write(tables, db) }
   }
 
-  /// Closes all connections after their reads have ended.
+  /// Closes all connections after their reads and writes have ended.
   func closeConnections() async throws(EngineError) {
     try await onBlockingThread("datavault.engine-closing") { () throws(EngineError) in
-      self.reader.close()
+      self.access.close()
       do {
         try self.closePool()
       } catch {

@@ -20,7 +20,7 @@ extension MessagingEngine {
     _ selection: MessageSelection = MessageSelection(), to path: FilePath,
     progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ExportReport {
-    try await reader.read(during: "exporting messages") { db in
+    try await access.read(during: "exporting messages") { db in
       let file = try ExportFile(path)
       let place = try file.findPlace(of: selection, in: db)
       var report = ExportReport()
@@ -49,7 +49,7 @@ extension MessagingEngine {
     progress: @escaping @Sendable (WorkProgress) -> Void = { _ in },
     write: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws(EngineError) -> ExportReport {
-    try await reader.read(during: "exporting messages") { db in
+    try await access.read(during: "exporting messages") { db in
       var exporter = try MessageExporter(
         db, selection, from: ExportPlace(), progress: progress, write: write)
       return try exporter.run()

@@ -17,7 +17,7 @@ public struct LogMessages: AsyncSequence, Sendable {
   /// The error that ends the sequence.
   public typealias Failure = EngineError
 
-  let reader: SnapshotReader
+  let access: PoolAccess
   let notifier: ChangeNotifier
   let channels: Set<Channel>
   let start: LogStart
@@ -138,7 +138,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       maximumCount: Swift.min(Self.pageCount, overflow.newestCount ?? .max),
       maximumByteCount: pageByteCount)
     let overflow = overflow
-    return try await reader.read(during: "reading the log") { db in
+    return try await access.read(during: "reading the log") { db in
       var query = query
       let counter = try counter ?? MissedMessageCounter(query, db)
       let skippedCount = try overflow.skip(&query, db)

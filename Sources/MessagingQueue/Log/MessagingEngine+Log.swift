@@ -37,7 +37,7 @@ extension MessagingEngine {
     let query = LogQuery(
       channels: channels, order: order, cursor: cursor?.rawValue, maximumCount: maximumCount,
       maximumByteCount: maximumByteCount)
-    return try await reader.read(during: "reading the log") { db in
+    return try await access.read(during: "reading the log") { db in
       try EngineDatabase.page(query, db).messages
     }
   }
@@ -48,14 +48,14 @@ extension MessagingEngine {
   public func messageCount(
     of channel: Channel, after cursor: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    try await reader.read(during: "counting") { db in
+    try await access.read(during: "counting") { db in
       try EngineDatabase.messageCount(of: [channel], after: cursor?.rawValue ?? .min, db)
     }
   }
 
   /// Every channel that was published to or has settings, by name, with the contents of its log.
   public func channels() async throws(EngineError) -> [ChannelSummary] {
-    try await reader.read(during: "listing the channels") {
+    try await access.read(during: "listing the channels") {
       try EngineDatabase.channelSummaries($0)
     }
   }
@@ -88,11 +88,11 @@ extension MessagingEngine {
       try EngineError.requireArgument(
         count > 0, "the start is the newest \(count) messages", hint: "use at least 1")
     }
-    let place = try await reader.read(during: "reading the log") { db in
+    let place = try await access.read(during: "reading the log") { db in
       try EngineDatabase.find(start, in: channels, db)
     }
     return LogMessages(
-      reader: reader, notifier: notifier, channels: channels, start: place, overflow: overflow,
+      access: access, notifier: notifier, channels: channels, start: place, overflow: overflow,
       pageByteCount: configuration.maximumReceiveByteCount)
   }
 }
@@ -121,11 +121,11 @@ extension MessagingEngine {
       hint: "use a delay of 0 or more, and a latency that is not below it")
     // Before the start is read, so that no publication of this engine comes between the two.
     let ignored = ignoresOwnChanges ? LocalPublicationList(notifier.localPublications) : nil
-    let start = try await reader.read(during: "reading the log") {
+    let start = try await access.read(during: "reading the log") {
       try EngineDatabase.highWater($0)
     }
     return ChangeNotifications(
-      reader: reader, notifier: notifier, time: tables.time, channels: channels, start: start,
+      access: access, notifier: notifier, time: tables.time, channels: channels, start: start,
       delay: delay, maximumLatency: maximumLatency, ignored: ignored)
   }
 }

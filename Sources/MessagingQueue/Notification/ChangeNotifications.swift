@@ -29,7 +29,7 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   /// The error that ends the sequence.
   public typealias Failure = EngineError
 
-  let reader: SnapshotReader
+  let access: PoolAccess
   let notifier: ChangeNotifier
   let time: any TimeSource
   /// nil for all.
@@ -90,7 +90,7 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   private func changes(after cursor: Int64) async throws(EngineError) -> LogChanges {
     let channels = channels
     let ignored = ignored
-    return try await reader.read(during: "looking for changes") { db in
+    return try await access.read(during: "looking for changes") { db in
       try EngineDatabase.changes(
         in: channels, after: cursor, ignoring: { ignored?.ranges(after: cursor) ?? [] }, db)
     }

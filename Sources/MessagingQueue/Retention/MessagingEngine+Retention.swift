@@ -22,7 +22,7 @@ extension MessagingEngine {
 
   /// How long a channel keeps messages; the default if the channel does not exist.
   public func retention(of channel: Channel) async throws(EngineError) -> Retention {
-    try await reader.read(during: "reading a retention") { db in
+    try await access.read(during: "reading a retention") { db in
       try EngineDatabase.retention(of: channel, db)
     }
   }
@@ -82,23 +82,13 @@ extension MessagingEngine {
 
   /// Copies the write-ahead log into the database and truncates it, as far as readers allow.
   func truncateWriteAheadLog() async throws(EngineError) {
-    try requireRunning()
-    let pool = tables.pool
-    let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
-      pool.asyncWriteWithoutTransaction { db in
-        continuation.resume(
-          returning: Result { () throws(EngineError) in
-            try translatingErrors(during: "emptying the log") {
-              do {
-                try db.checkpoint(.truncate)
-              } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-                // A reader is active: a later checkpoint does it.
-              }
-            }
-          })
+    try await access.onWriter(during: "emptying the log") { db in
+      do {
+        try db.checkpoint(.truncate)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+        // A reader is active: a later checkpoint does it.
       }
     }
-    try outcome.get()
   }
 }
 

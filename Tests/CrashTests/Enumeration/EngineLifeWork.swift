@@ -165,7 +165,7 @@ struct EngineLifeWork {
   private func publishWithRows(_ engine: MessagingEngine) async throws {
     for number in 0..<6 {
       let message = message("invoice \(number)", key: "k", size: number * 400)
-      try await engine.database.write { db in
+      try await engine.write { db in
         try db.execute(sql: "INSERT INTO invoice VALUES (?)", arguments: [number])
         try engine.publish(message, in: db)
         if number == 3 { try engine.publish([message, message], in: db) }

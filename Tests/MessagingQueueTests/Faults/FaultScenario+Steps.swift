@@ -23,7 +23,7 @@ extension FaultScenario {
       try await engine.publish((0..<20).map { Self.message("event \($0)", to: events, size: 1000) })
     }
     try await step("publishing with rows of the caller's") {
-      try await engine.database.write { db in
+      try await engine.write { db in
         try db.execute(sql: "INSERT OR IGNORE INTO invoice VALUES (17)")
         try engine.publish(Self.message("invoice", to: orders), in: db)
       }

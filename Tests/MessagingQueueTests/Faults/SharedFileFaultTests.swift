@@ -69,7 +69,7 @@ import Testing
     let waiting = try plain.neighbour { $0.busyTimeout = .milliseconds(10) }
     let other = try plain.neighbour()
     try await waiting.publish(["a"], to: channel)
-    let gate = WriterGate(other.database, holding: "BEGIN IMMEDIATE")
+    let gate = WriterGate(other.pool, holding: "BEGIN IMMEDIATE")
     #expect(await code { try await waiting.publish(["lost"], to: channel) } == .busy)
     #expect(await code { _ = try await waiting.receive(from: channel) } == .busy)
     #expect(await code { try await waiting.setRetention(Retention(), of: channel) } == .busy)

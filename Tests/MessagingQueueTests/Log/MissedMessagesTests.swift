@@ -96,7 +96,7 @@ import Testing
       try await engine.publish(message)
       struct Undone: Error {}
       await #expect(throws: Undone.self) {
-        try await engine.database.write { [engine, message] db in
+        try await engine.write { [engine, message] db in
           _ = try engine.publish(message, in: db)
           throw Undone()
         }

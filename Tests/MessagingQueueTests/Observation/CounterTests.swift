@@ -109,13 +109,13 @@ import Testing
     struct Fault: Error {}
     let (engine, message) = (engine, Message(channel: orders, payload: [1]))
     await #expect(throws: Fault.self) {
-      try await engine.database.write { db in
+      try await engine.write { db in
         try engine.publish(message, in: db)
         throw Fault()
       }
     }
     #expect(observed.count("messages_published") == 0)
-    try await engine.database.write { db in
+    try await engine.write { db in
       try engine.publish([message, message], in: db)
       #expect(observed.count("messages_published") == 0)
     }
@@ -126,7 +126,7 @@ import Testing
     async throws
   {
     let (engine, message) = (engine, Message(channel: orders, payload: [1]))
-    let gate = WriterGate(engine.database)
+    let gate = WriterGate(engine.pool)
     let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
     let losing = Task {
       await code {
@@ -145,7 +145,7 @@ import Testing
 
   @Test func `commit metrics report the operations and the times of a commit`() async throws {
     let (engine, message) = (engine, Message(channel: orders, payload: [1]))
-    let gate = WriterGate(engine.database)
+    let gate = WriterGate(engine.pool)
     let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
     while engine.waitingCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
     gate.open()

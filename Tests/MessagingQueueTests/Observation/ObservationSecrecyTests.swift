@@ -89,7 +89,7 @@ private let canary = "canary-7f3a"
     free.orderingKey = nil
     free.deduplicationID = nil
     try await engine.publish([message(channel), message(channel), free, free, free])
-    try await engine.database.write { db in _ = try engine.publish(message(channel), in: db) }
+    try await engine.write { db in _ = try engine.publish(message(channel), in: db) }
     let deliveries = try await engine.receive(from: channel, for: consumer, maximumCount: 9)
     #expect(deliveries.count == 4)
     let tokens = deliveries.map(\.token)
@@ -135,7 +135,7 @@ private let canary = "canary-7f3a"
   /// Causes errors of SQLite, for which GRDB quotes the statement and its arguments.
   private func breakTables(of engine: MessagingEngine, _ channel: Channel) async {
     await failing {
-      try await engine.database.write { db in
+      try await engine.write { db in
         try db.execute(
           sql: """
             CREATE TEMP TRIGGER refusal BEFORE INSERT ON main.message
