@@ -85,7 +85,7 @@ extension EngineError: ErrorWithExitCode {
     .vault: nil,
     .invalidArgument: .usage, .invalidChannel: .usage,
     .damaged: .badData, .databaseMismatch: .badData, .invalidFile: .badData,
-    .newerVersion: .badData, .payloadTooLarge: .badData, .plainDatabase: .badData,
+    .invalidPayload: .badData, .newerVersion: .badData, .payloadTooLarge: .badData, .plainDatabase: .badData,
     .rolledBack: .badData,
     .channelMissing: .notFound, .databaseMissing: .notFound, .fileMissing: .notFound,
     .keyMissing: .notFound, .messagesRemoved: .notFound, .unknownLease: .notFound,

@@ -2,6 +2,21 @@ internal import FileLayer
 internal import GRDB
 
 extension EngineDatabase {
+  /// Settles deliveries in one of the ways below.
+  func settle(
+    _ tokens: [LeaseToken], _ settlement: Settlement, in db: Database
+  ) throws -> Settlement.Outcome {
+    switch settlement {
+    case .acknowledgement: Settlement.Outcome(unknown: try acknowledge(tokens, in: db))
+    case .release(let delay, let reason, let countsAttempt):
+      try release(tokens, after: delay, reason: reason, countsAttempt: countsAttempt, in: db)
+    case .rejection(let reason):
+      Settlement.Outcome(unknown: try reject(tokens, reason: reason, in: db))
+    case .extension(let lease):
+      Settlement.Outcome(unknown: try extend(tokens, by: lease, in: db))
+    }
+  }
+
   /// Acknowledges deliveries: a consumer never gets their messages again.
   ///
   /// A message leaves the log if no other consumer needs it, unless its channel keeps it.
@@ -24,16 +39,15 @@ extension EngineDatabase {
   /// A message that was delivered as often as its consumer allows becomes a dead letter, unless its
   /// attempt does not count.
   ///
-  /// - Returns: the tokens that settle nothing; all others are settled.
   func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
     countsAttempt: Bool = true, in db: Database
-  ) throws -> [LeaseToken] {
+  ) throws -> Settlement.Outcome {
     let reason = reason ?? DeliveryFailure.released
     let boot = delay == .zero ? nil : bootNumber
     let until = delay == .zero ? nil : nanosecondsSinceBoot + delay.wholeNanoseconds
     let now = WallTime.ticks(of: time.now)
-    var deadCount = 0
+    var dead: [LeaseToken] = []
     let unknown = try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumerID: consumer.id, db: db)
       // Also with a delay: a receiver that waits for the end of the lease learns of an earlier one.
@@ -41,7 +55,7 @@ extension EngineDatabase {
       if countsAttempt, let maximumAttempts = consumer.maximumAttempts,
         leased.attemptCount >= maximumAttempts
       {
-        deadCount += 1
+        dead.append(leased.token)
         try deliveries.moveToDeadLetters(leased.timetoken, reason: reason, at: now)
         return true
       }
@@ -60,9 +74,9 @@ extension EngineDatabase {
     }
     commitCounter?.note {
       $0.released += tokens.count - unknown.count
-      $0.deadLettered += deadCount
+      $0.deadLettered += dead.count
     }
-    return unknown
+    return Settlement.Outcome(unknown: unknown, deadLettered: dead)
   }
 
   /// Rejects delivered messages: they become dead letters of their consumer, with this reason.
@@ -104,12 +118,14 @@ extension EngineDatabase {
 
   /// A delivery that matches its token.
   private struct Leased {
-    let timetoken: Timetoken
+    let token: LeaseToken
     let attemptCount: Int
     let orderingKey: String?
     let failures: String?
     /// The end of its lease on the boot clock; nil if a receive has ended the lease.
     let heldUntil: Int64?
+
+    var timetoken: Timetoken { token.timetoken }
   }
 
   /// Runs `settleOne` for each delivery that still matches its token, and returns the other tokens.
@@ -136,7 +152,7 @@ extension EngineDatabase {
       ) { row -> Leased? in
         guard token.opens(row.bytes(at: 0)) else { return nil }
         return Leased(
-          timetoken: token.timetoken, attemptCount: Int(row.number(at: 1)),
+          token: token, attemptCount: Int(row.number(at: 1)),
           orderingKey: row.text(at: 2), failures: row.text(at: 3),
           heldUntil: row.optionalNumber(at: 4))
       }

@@ -149,7 +149,7 @@ struct Receiver {
       Delivery(
         token: token, channel: consumer.channel, payload: ready.payload, headers: ready.headers,
         priority: priority, orderingKey: ready.orderingKey, expirationTicks: ready.expires,
-        attempt: attempt))
+        attempt: attempt, maximumAttempts: consumer.maximumAttempts))
     return .taken
   }
 
@@ -187,7 +187,8 @@ struct Receiver {
           Delivery(
             token: token, channel: consumer.channel, payload: payload,
             headers: try HeaderCoding.decode(row[NewMessage.headersColumn]), priority: priority,
-            orderingKey: message.orderingKey, expirationTicks: message.expires, attempt: 1))
+            orderingKey: message.orderingKey, expirationTicks: message.expires, attempt: 1,
+            maximumAttempts: consumer.maximumAttempts))
       }
       position = message.timetoken.rawValue
       if isFull { break }

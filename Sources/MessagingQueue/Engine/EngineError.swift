@@ -28,16 +28,20 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
   /// With ``Code/unknownLease``, the tokens that settled nothing; all other tokens were settled.
   public let unknownLeases: [LeaseToken]
 
+  /// With ``Code/unknownLease`` of a release, the tokens whose messages became dead letters.
+  public let deadLettered: [LeaseToken]
+
   /// Makes an error.
   public init(
     _ code: Code, _ message: String, hint: String? = nil, underlying: (any Error)? = nil,
-    unknownLeases: [LeaseToken] = []
+    unknownLeases: [LeaseToken] = [], deadLettered: [LeaseToken] = []
   ) {
     self.code = code
     self.message = message
     self.hint = hint
     self.underlying = underlying
     self.unknownLeases = unknownLeases
+    self.deadLettered = deadLettered
   }
 
   /// The message, and the hint in brackets.
@@ -69,6 +73,8 @@ extension EngineError.Code {
   /// A payload is larger than ``EngineConfiguration/maximumPayloadByteCount``, or headers exceed
   /// their limit.
   public static let payloadTooLarge = Self("payloadTooLarge")
+  /// A payload is not of the type as which it was decoded, or a value cannot be encoded.
+  public static let invalidPayload = Self("invalidPayload")
   /// A channel name is empty, too long or contains control characters.
   public static let invalidChannel = Self("invalidChannel")
   /// A count, a lease, a delay, a name or another argument is out of range.

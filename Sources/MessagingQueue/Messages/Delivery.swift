@@ -26,8 +26,42 @@ public struct Delivery: Sendable, Hashable {
   /// How often the message has been delivered, this time included: 1 for the first.
   public let attempt: Int
 
+  /// How often its consumer gets the message before it becomes a dead letter; nil for no limit.
+  public let maximumAttempts: Int?
+
+  /// Whether the message becomes a dead letter if this attempt fails.
+  public var isLastAttempt: Bool { maximumAttempts.map { attempt >= $0 } ?? false }
+
   /// The message's place in the log.
   public var timetoken: Timetoken { token.timetoken }
+
+  /// A delivery that no engine has made, for tests of what receives it.
+  package init(
+    of message: Message, at timetoken: Timetoken, attempt: Int, maximumAttempts: Int?
+  ) {
+    let secret = [UInt8](repeating: 0, count: LeaseToken.secretByteCount)
+    self.init(
+      token: LeaseToken(consumerID: 1, timetoken: timetoken, secret: secret),
+      channel: message.channel, payload: message.payload, headers: message.headers,
+      priority: message.priority, orderingKey: message.orderingKey,
+      expirationTicks: message.expirationTicks, attempt: attempt, maximumAttempts: maximumAttempts)
+  }
+
+  init(
+    token: LeaseToken, channel: Channel, payload: [UInt8], headers: [String: String],
+    priority: Priority, orderingKey: String?, expirationTicks: Int64?, attempt: Int,
+    maximumAttempts: Int?
+  ) {
+    self.token = token
+    self.channel = channel
+    self.payload = payload
+    self.headers = headers
+    self.priority = priority
+    self.orderingKey = orderingKey
+    self.expirationTicks = expirationTicks
+    self.attempt = attempt
+    self.maximumAttempts = maximumAttempts
+  }
 
   /// When receivers stop getting the message, by the wall clock; nil for never.
   public var expirationDate: Date? { expirationTicks.map(WallTime.date) }

@@ -19,12 +19,12 @@ public struct Message: Sendable, Hashable {
   /// The priority: of the messages that are ready, a receiver gets the highest first.
   ///
   /// Default: 4, normal.
-  public var priority = Priority.normal
+  public var priority: Priority
 
   /// When receivers can get the message.
   ///
   /// Default: immediately.
-  public var availability = Availability.immediately
+  public var availability: Availability
 
   /// How long after publishing receivers can get the message, by the wall clock.
   ///
@@ -49,11 +49,35 @@ public struct Message: Sendable, Hashable {
   /// message's timetoken. 1 to 255 bytes. Default: nil.
   public var deduplicationID: String?
 
-  /// Makes a message.
-  public init(channel: Channel, payload: [UInt8], headers: [String: String] = [:]) {
+  /// Makes a message of bytes; the other arguments are the properties of the same names.
+  public init(
+    channel: Channel, payload: [UInt8], headers: [String: String] = [:],
+    priority: Priority = .normal, availability: Availability = .immediately,
+    timeToLive: Duration? = nil, orderingKey: String? = nil, deduplicationID: String? = nil
+  ) {
     self.channel = channel
     self.payload = payload
     self.headers = headers
+    self.priority = priority
+    self.availability = availability
+    self.timeToLive = timeToLive
+    self.orderingKey = orderingKey
+    self.deduplicationID = deduplicationID
+  }
+
+  /// Makes a message of a text, of JSON or of bytes.
+  ///
+  ///     Message(channel: mails, "to: Ada", availability: .after(.seconds(60)))
+  ///     Message(channel: mails, try .json(mail), deduplicationID: mail.id)
+  public init(
+    channel: Channel, _ content: Content, headers: [String: String] = [:],
+    priority: Priority = .normal, availability: Availability = .immediately,
+    timeToLive: Duration? = nil, orderingKey: String? = nil, deduplicationID: String? = nil
+  ) {
+    self.init(
+      channel: channel, payload: content.bytes, headers: headers, priority: priority,
+      availability: availability, timeToLive: timeToLive, orderingKey: orderingKey,
+      deduplicationID: deduplicationID)
   }
 
   /// When receivers can get a message, by the wall clock, so that it survives a restart.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The place of a message in the log: 17 digits, the time of its commit in units of 100 ns since
 /// 1970.
 ///
@@ -19,6 +21,19 @@ public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, Lossl
     guard rawValue >= Self.smallest.rawValue, rawValue <= Self.greatest.rawValue else { return nil }
     self.rawValue = rawValue
   }
+
+  /// The last place before `date`, from which a reader continues with the messages since then.
+  ///
+  /// A date before September 2001 gives the smallest timetoken, one after 2286 the greatest.
+  public init(_ date: Date) {
+    rawValue = min(
+      max(WallTime.ticks(of: date), Self.smallest.rawValue), Self.greatest.rawValue)
+  }
+
+  /// When the message was committed, by the wall clock, or later if that clock has jumped back.
+  ///
+  /// A `Date` holds about 0.2 µs, a timetoken 0.1 µs.
+  public var date: Date { WallTime.date(rawValue) }
 
   /// Takes a value from the database, or one computed from it.
   init(unchecked rawValue: Int64) {

@@ -82,7 +82,7 @@ extension TestQueue {
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
     countsAttempt: Bool = true
   ) throws {
-    try wait {
+    _ = try wait {
       try await $0.release(tokens, after: delay, reason: reason, countsAttempt: countsAttempt)
     }
   }
