@@ -103,6 +103,91 @@ import Testing
     }
   }
 
+  @Test(arguments: Settling.allCases)
+  func `rows and a settlement are committed together, or not at all`(_ settling: Settling)
+    async throws
+  {
+    try await withEngine { recorded, engine in
+      try await engine.publish(["a", "b"], to: RecordedEngine.channel)
+      struct Undone: Error {}
+      await #expect(throws: Undone.self) {
+        try await engine.write { db in
+          try db.execute(sql: "INSERT INTO invoice VALUES ('gone')")
+          try settling.run(engine, db)
+          throw Undone()
+        }
+      }
+      #expect(try Self.invoices(recorded) == [])
+      #expect(try await engine.receive(from: RecordedEngine.channel, maximumCount: 9).count == 2)
+      recorded.time.advance(by: .seconds(31))
+      try await engine.write { db in
+        try db.execute(sql: "INSERT INTO invoice VALUES ('kept')")
+        try settling.run(engine, db)
+      }
+      #expect(try Self.invoices(recorded) == ["kept"])
+      let rest = try await engine.receive(from: RecordedEngine.channel, maximumCount: 9)
+      #expect(rest.map(\.text) == settling.rest)
+      let dead = try await engine.deadLetters(of: RecordedEngine.channel)
+      #expect(dead.map(\.string) == (settling == .rejecting ? ["a"] : []))
+    }
+  }
+
+  @Test func `a token that settles nothing undoes the transaction, unless its error is caught`()
+    async throws
+  {
+    try await withEngine { recorded, engine in
+      try await engine.publish(["a", "b"], to: RecordedEngine.channel)
+      let held = try await engine.receive(from: RecordedEngine.channel, maximumCount: 2)
+      let tokens = held.map(\.token)
+      try await engine.acknowledge(tokens[0])
+      let error = await engineError {
+        try await engine.write { db in
+          try db.execute(sql: "INSERT INTO invoice VALUES ('late')")
+          try engine.acknowledge(tokens, in: db)
+        }
+      }
+      #expect(error?.code == .unknownLease)
+      #expect(error?.unknownLeases == [tokens[0]])
+      #expect(try Self.invoices(recorded) == [])
+      try await engine.extend(tokens[1], by: .seconds(30))
+      try await engine.write { db in
+        try db.execute(sql: "INSERT INTO invoice VALUES ('kept')")
+        #expect(code { try engine.acknowledge(tokens, in: db) } == .unknownLease)
+      }
+      #expect(try Self.invoices(recorded) == ["kept"])
+      #expect(await code { try await engine.extend(tokens[1], by: .seconds(30)) } == .unknownLease)
+    }
+  }
+
+  @Test func `settling in a transaction needs an open one and valid arguments`() async throws {
+    try await withEngine { _, engine in
+      try await engine.publish(["a"], to: RecordedEngine.channel)
+      let token = try await engine.receive(from: RecordedEngine.channel)[0].token
+      let calls: [@Sendable (Database) throws -> Void] = [
+        { try engine.acknowledge(token, in: $0) }, { try engine.release(token, in: $0) },
+        { try engine.reject(token, reason: "no", in: $0) },
+        { try engine.extend(token, by: .seconds(9), in: $0) },
+        { _ = try engine.receive(from: RecordedEngine.channel, in: $0) },
+      ]
+      try await engine.pool.writeWithoutTransaction { db in
+        for call in calls { #expect(code { try call(db) } == .invalidArgument) }
+      }
+      try await engine.write { db in
+        #expect(code { try engine.reject(token, reason: "", in: db) } == .invalidArgument)
+        #expect(code { try engine.extend(token, by: .zero, in: db) } == .invalidArgument)
+        #expect(
+          code { try engine.release(token, after: .seconds(-1), in: db) } == .invalidArgument)
+        #expect(
+          code { _ = try engine.receive(from: RecordedEngine.channel, maximumCount: 0, in: db) }
+            == .invalidArgument)
+      }
+      try await engine.stop()
+      try await engine.pool.write { db in
+        for call in calls { #expect(code { try call(db) } == .stopped) }
+      }
+    }
+  }
+
   @Test
   func `a power cut or a kill leaves rows and messages or neither, and both after the commit`()
     async throws
@@ -128,4 +213,23 @@ import Testing
       }
     }
   }
+}
+
+/// The ways to settle the message `a` in the caller's transaction.
+enum Settling: CaseIterable, Sendable {
+  case receiving, acknowledging, releasing, rejecting, extending
+
+  func run(_ engine: MessagingEngine, _ db: Database) throws {
+    let token = try engine.receive(from: RecordedEngine.channel, in: db)[0].token
+    switch self {
+    case .receiving: break
+    case .acknowledging: try engine.acknowledge(token, in: db)
+    case .releasing: try engine.release(token, in: db)
+    case .rejecting: try engine.reject(token, reason: "no", in: db)
+    case .extending: try engine.extend(token, by: .seconds(3600), in: db)
+    }
+  }
+
+  /// What a receive then gets.
+  var rest: [String] { self == .releasing ? ["a", "b"] : ["b"] }
 }

@@ -1,27 +1,27 @@
 internal import GRDB
 
 extension EngineDatabase {
-  /// Publishes in the caller's transaction, all or none.
+  /// Runs an operation in the caller's transaction; one that fails leaves the transaction as it was.
   ///
-  /// - Throws: `invalidArgument` outside a transaction, `payloadTooLarge`, `diskFull`, `damaged`,
-  ///   `inputOutput`: after an error no message is published.
-  func publish(
-    _ messages: [Message], in db: Database
-  ) throws(EngineError) -> [Timetoken] {
-    try check(messages)
+  /// - Returns: its result, and whether it changed something.
+  /// - Throws: `invalidArgument` outside a transaction; the errors of `body`.
+  func join<Result>(
+    _ db: Database, during operation: String,
+    _ body: (EngineDatabase, inout Publication?) throws -> Result
+  ) throws(EngineError) -> (result: Result, hasChanges: Bool) {
     try EngineError.requireArgument(
-      db.isInsideTransaction, "publishing: the connection has no open transaction",
+      db.isInsideTransaction, "\(operation): the connection has no open transaction",
       hint: "call it inside write of the engine")
-    if messages.isEmpty { return [] }
-    return try translatingErrors(during: "publishing in the caller's transaction") {
-      var timetokens: [Timetoken] = []
+    return try translatingErrors(during: "\(operation) in the caller's transaction") {
+      let changeCount = db.totalChangesCount
+      var results: [Result] = []
       try db.inSavepoint {
         var publication: Publication?
-        timetokens = try publish(messages, in: &publication, db)
-        try Self.finish(&publication, db)
+        results.append(try body(self, &publication))
+        if db.totalChangesCount != changeCount { try Self.finish(&publication, db) }
         return .commit
       }
-      return timetokens
+      return (results[0], db.totalChangesCount != changeCount)
     }
   }
 

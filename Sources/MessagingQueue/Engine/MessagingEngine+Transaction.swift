@@ -72,9 +72,143 @@ extension MessagingEngine {
   public func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
+    try tables.check(messages)
+    return try join(db, during: "publishing") { tables, publication in
+      messages.isEmpty ? [] : try tables.publish(messages, in: &publication, db)
+    }
+  }
+}
+
+/// Receiving and settling in the caller's transaction.
+extension MessagingEngine {
+  /// Leases messages in the caller's transaction: the leases and the caller's rows are committed
+  /// together, or not at all.
+  ///
+  /// It does not wait for messages. A lease begins now, so its time runs during the transaction. Do
+  /// nothing outside the transaction about a delivery before the commit: after a rollback the
+  /// message is leased to no one, and the token settles nothing.
+  ///
+  /// - Parameter db: the connection of ``write(_:)``.
+  /// - Throws: `invalidArgument`, also outside a transaction; `stopped`, `vaultLocked`, `diskFull`,
+  ///   `damaged`, `inputOutput`. Nothing is leased then.
+  public func receive(
+    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
+    lease: Duration = .seconds(30), in db: Database
+  ) throws(EngineError) -> [Delivery] {
+    try Self.check(maximumCount: maximumCount, lease: lease)
+    return try join(db, during: "receiving") { tables, _ in
+      while true {
+        let reception = try tables.receive(
+          from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
+        if !reception.stoppedEarly { return reception.deliveries }
+      }
+    }
+  }
+
+  /// Acknowledges deliveries in the caller's transaction: the acknowledgements and the caller's rows
+  /// are committed together, or not at all.
+  ///
+  ///     try await engine.write { db in
+  ///       try db.execute(sql: "UPDATE job SET state = 'done' WHERE id = ?", arguments: [id])
+  ///       try engine.acknowledge([delivery.token], in: db)
+  ///     }
+  ///
+  /// If the error `unknownLease` leaves `write`, nothing is committed: neither the rows of a worker
+  /// that came too late, nor its other acknowledgements. If you catch it, those are kept.
+  ///
+  /// - Parameter db: the connection of ``write(_:)``.
+  /// - Throws: `invalidArgument` outside a transaction; `unknownLease` as
+  ///   ``acknowledge(_:)-([LeaseToken])``; `stopped`, `vaultLocked`, `diskFull`, `damaged`,
+  ///   `inputOutput`, after which none is acknowledged, whether the transaction commits or not.
+  public func acknowledge(_ tokens: [LeaseToken], in db: Database) throws(EngineError) {
+    try settle(tokens, .acknowledgement, in: db)
+  }
+
+  /// Acknowledges one delivery in the caller's transaction; see
+  /// ``acknowledge(_:in:)-([LeaseToken],_)``.
+  public func acknowledge(_ token: LeaseToken, in db: Database) throws(EngineError) {
+    try acknowledge([token], in: db)
+  }
+
+  /// Returns delivered messages to their consumer, in the caller's transaction.
+  ///
+  /// - Parameters: those of ``release(_:after:reason:countsAttempt:)-([LeaseToken],_,_,_)``.
+  /// - Returns: the tokens whose messages become dead letters with the commit.
+  /// - Throws: the errors of ``acknowledge(_:in:)-([LeaseToken],_)``, and `invalidArgument`.
+  @discardableResult
+  public func release(
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
+    countsAttempt: Bool = true, in db: Database
+  ) throws(EngineError) -> [LeaseToken] {
+    try settle(
+      tokens, .release(after: delay, reason: reason, countsAttempt: countsAttempt), in: db)
+  }
+
+  /// Returns one delivered message to its consumer, in the caller's transaction.
+  ///
+  /// - Returns: whether the message becomes a dead letter with the commit.
+  @discardableResult
+  public func release(
+    _ token: LeaseToken, after delay: Duration = .zero, reason: String? = nil,
+    countsAttempt: Bool = true, in db: Database
+  ) throws(EngineError) -> Bool {
+    try !release([token], after: delay, reason: reason, countsAttempt: countsAttempt, in: db)
+      .isEmpty
+  }
+
+  /// Rejects delivered messages in the caller's transaction: with its commit they become dead
+  /// letters.
+  ///
+  /// - Throws: the errors of ``acknowledge(_:in:)-([LeaseToken],_)``, and `invalidArgument`.
+  public func reject(
+    _ tokens: [LeaseToken], reason: String, in db: Database
+  ) throws(EngineError) {
+    try settle(tokens, .rejection(reason: reason), in: db)
+  }
+
+  /// Rejects one delivered message in the caller's transaction.
+  public func reject(
+    _ token: LeaseToken, reason: String, in db: Database
+  ) throws(EngineError) {
+    try reject([token], reason: reason, in: db)
+  }
+
+  /// Changes the end of leases to `lease` from now, in the caller's transaction.
+  ///
+  /// - Throws: the errors of ``acknowledge(_:in:)-([LeaseToken],_)``, and `invalidArgument`.
+  public func extend(
+    _ tokens: [LeaseToken], by lease: Duration, in db: Database
+  ) throws(EngineError) {
+    try settle(tokens, .extension(by: lease), in: db)
+  }
+
+  /// Changes the end of one lease, in the caller's transaction.
+  public func extend(
+    _ token: LeaseToken, by lease: Duration, in db: Database
+  ) throws(EngineError) {
+    try extend([token], by: lease, in: db)
+  }
+
+  @discardableResult
+  private func settle(
+    _ tokens: [LeaseToken], _ settlement: Settlement, in db: Database
+  ) throws(EngineError) -> [LeaseToken] {
+    try settlement.check()
+    return try join(db, during: settlement.operation) { tables, _ in
+      try tables.settle(tokens, settlement, in: db)
+    }.deadLettered(of: tokens, settlement)
+  }
+
+  /// Runs an operation in the caller's transaction, whole or not at all.
+  ///
+  /// Wake-ups, counts and the anchor follow the commit; after a rollback there are none.
+  private func join<Result>(
+    _ db: Database, during operation: String,
+    _ body: (EngineDatabase, inout Publication?) throws -> Result
+  ) throws(EngineError) -> Result {
     try requireRunning()
-    let timetokens = try tables.publish(messages, in: db)
-    if !timetokens.isEmpty { db.afterNextTransaction { [didCommit] _ in didCommit() } }
-    return timetokens
+    let (result, hasChanges) = try tables.join(db, during: operation, body)
+    if hasChanges { db.afterNextTransaction { [didCommit] _ in didCommit() } }
+    return result
   }
 }

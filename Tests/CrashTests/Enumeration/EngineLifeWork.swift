@@ -172,6 +172,42 @@ struct EngineLifeWork {
       }
       try await engine.publish(self.message("between"))
     }
+    try await settleWithRows(engine)
+  }
+
+  /// Every settlement in a transaction with a row: the checker knows no state with one of the two.
+  private func settleWithRows(_ engine: MessagingEngine) async throws {
+    let (orders, audit) = (orders, audit)
+    try await engine.addConsumer(audit, of: orders, maximumAttempts: 1)
+    try await engine.publish((0..<15).map { message("settled \($0)") })
+    for number in 100..<103 {
+      let held = try await engine.write { db in
+        try db.execute(sql: "INSERT INTO invoice VALUES (?)", arguments: [number])
+        return try engine.receive(from: orders, for: audit, maximumCount: 5, in: db)
+      }
+      let tokens = held.map(\.token)
+      guard tokens.count == 5 else { throw CrashTestError("received \(tokens.count) messages") }
+      try await engine.write { db in
+        try db.execute(sql: "UPDATE invoice SET number = number + 100 WHERE number = \(number)")
+        try engine.acknowledge([tokens[0], tokens[1]], in: db)
+        try engine.extend(tokens[2], by: .seconds(90), in: db)
+        try engine.release(tokens[3], after: .seconds(1), countsAttempt: false, in: db)
+      }
+      try await engine.write { db in
+        try db.execute(sql: "DELETE FROM invoice WHERE number = \(number - 100)")
+        try engine.reject(tokens[2], reason: "never", in: db)
+        // Its only attempt.
+        guard try engine.release(tokens[4], in: db) else { throw CrashTestError("it lives") }
+      }
+      struct Undone: Error {}
+      do {
+        try await engine.write { db in
+          try db.execute(sql: "DELETE FROM invoice")
+          _ = try engine.receive(from: orders, for: audit, maximumCount: 5, in: db)
+          throw Undone()
+        }
+      } catch is Undone {}
+    }
   }
 }
 

@@ -113,8 +113,11 @@ extension FaultScenario {
     try await step("rejecting", known: ()) {
       try await engine.reject(audited.prefix(2).map(\.token), reason: "never")
     }
-    try await step("acknowledging for another consumer", known: ()) {
-      try await engine.acknowledge(audited.dropFirst(2).map(\.token))
+    try await step("acknowledging with rows of the caller's", known: ()) {
+      try await engine.write { db in
+        try db.execute(sql: "INSERT OR IGNORE INTO invoice VALUES (18)")
+        try engine.acknowledge(audited.dropFirst(2).map(\.token), in: db)
+      }
     }
     _ = try await step("redriving") {
       try await engine.redrive([audited[0].timetoken], of: orders, for: audit)

@@ -122,6 +122,33 @@ import Testing
     #expect(observed.count("messages_published") == 2)
   }
 
+  @Test func `settling in the caller's transaction counts with its commit, and never before`()
+    async throws
+  {
+    struct Fault: Error {}
+    let (engine, orders) = (engine, orders)
+    try await engine.addConsumer(.default, of: orders, maximumAttempts: 1)
+    try await engine.publish((0..<4).map { Message(channel: orders, "\($0)") })
+    let names = ["received", "acknowledged", "released", "dead_lettered"]
+    for isKept in [false, true] {
+      let writing = await engineError {
+        do {
+          try await engine.write { db in
+            let held = try engine.receive(from: orders, maximumCount: 4, in: db)
+            try engine.acknowledge(held[0].token, in: db)
+            try engine.release(held[1].token, in: db)
+            try engine.reject(held[2].token, reason: "no", in: db)
+            for name in names { #expect(observed.count("messages_\(name)") == 0) }
+            if !isKept { throw Fault() }
+          }
+        } catch is Fault {}
+      }
+      #expect(writing == nil)
+      let counts = names.map { observed.count("messages_\($0)") }
+      #expect(counts == (isKept ? [4, 1, 1, 2] : [0, 0, 0, 0]))
+    }
+  }
+
   @Test func `a failed operation never counts, and a repeated one counts once`()
     async throws
   {
