@@ -96,7 +96,9 @@ let package = Package(
     // Apart, so that who does not use ServiceLifecycle does not build it.
     module(
       "MessagingQueueLifecycle",
-      ["MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle]),
+      [
+        "MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle, grdb, logging, metrics,
+      ]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
     .executableTarget(
@@ -151,6 +153,23 @@ let package = Package(
       dependencies: ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto"],
       path: "Tests/Support/Tutorial"),
 
+    // The code of MessagingQueueLifecycle's article on workers.
+    .target(
+      name: "WorkerExamples",
+      dependencies: [
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", grdb, logging,
+        serviceLifecycle,
+      ],
+      path: "Tests/Support/WorkerExamples"),
+    // Works on jobs until it is killed: CrashTests.
+    .executableTarget(
+      name: "JobProgram",
+      dependencies: [
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
+        grdb, logging, serviceLifecycle,
+      ],
+      path: "Tests/Support/JobProgram"),
+
     tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
@@ -200,7 +219,8 @@ let package = Package(
       "MessagingQueueLifecycleTests",
       [
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
-        "DataVaultTesting", "VaultCrypto", "FileLayer", logging, system, serviceLifecycle,
+        "DataVaultTesting", "VaultCrypto", "FileLayer", "WorkerExamples", grdb, logging, system,
+        serviceLifecycle, .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),
     tests(
@@ -213,7 +233,7 @@ let package = Package(
       [
         "FileRecording", "MessagingQueue", "VaultedDatabase", "DataVault", "DataVaultTesting",
         "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture",
-        "CSQLite", grdb, system,
+        "CSQLite", "JobProgram", grdb, system,
       ]),
   ]
 )

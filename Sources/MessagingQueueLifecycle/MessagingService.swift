@@ -9,12 +9,14 @@ public import VaultedDatabase
 /// List it before the services that use it, as a group shuts down from the last to the first.
 ///
 ///     let messages = MessagingService(home, configuration: configuration)
-///     let worker = Worker(messages)   // its run() begins with: try await messages.engine()
+///     let workers = WorkerService(messages, [mails, invoices])
 ///     try await ServiceGroup(
-///       services: [messages, worker], gracefulShutdownSignals: [.sigterm], logger: logger
+///       services: [messages, workers], gracefulShutdownSignals: [.sigterm], logger: logger
 ///     ).run()
 ///
-/// With an ``EngineConfiguration/unlockTimeout`` it waits for an unlock of the vault, also after
+/// A service of your own begins its `run()` with `try await messages.engine()`.
+///
+/// With an `EngineConfiguration.unlockTimeout` it waits for an unlock of the vault, also after
 /// the vault was locked while it ran. It listens on a session socket of the home, so that `datavault unlock`, `lock`
 /// and `status` also reach it where the kernel refuses sessions.
 public final class MessagingService: Service {
@@ -56,7 +58,7 @@ public final class MessagingService: Service {
   /// Runs the engine until its group shuts down gracefully or the task is cancelled.
   ///
   /// - Throws: the errors of `MessagingEngine.start`; `vaultLocked` if the vault was locked and
-  ///   ``EngineConfiguration/unlockTimeout`` is zero; the errors of `stop()`.
+  ///   `EngineConfiguration.unlockTimeout` is zero; the errors of `stop()`.
   public func run() async throws {
     defer { socket.close() }
     do throws(EngineError) {

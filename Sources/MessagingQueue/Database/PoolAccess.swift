@@ -83,6 +83,8 @@ package final class PoolAccess: Sendable {
     users.wait()
   }
 
+  /// Runs `body` on the pool, and counts it.
+  ///
   /// The user leaves after the pool has its connection back. So no connection is in use after
   /// ``close()``, and the pool's writer can be the last to close.
   private func use<Value: Sendable>(

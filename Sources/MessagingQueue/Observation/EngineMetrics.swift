@@ -79,6 +79,12 @@ public struct ChannelMetrics: Sendable, Hashable {
     ChannelMetrics(channels: nil, limit: limit)
   }
 
+  /// The channels of these that have metrics of their own; each counts once towards the limit.
+  package func named(_ channels: [Channel]) -> Set<Channel> {
+    let chosen = channels.filter { self.channels?.contains($0) ?? true }
+    return Set(chosen.sorted { $0.name < $1.name }.prefix(limit))
+  }
+
   /// The channels that have gauges of their own; a channel has all its gauges or none.
   func named(
     _ statistics: [EngineStatistics.ChannelStatistics]

@@ -1,0 +1,157 @@
+public import GRDB
+public import MessagingQueue
+internal import Synchronization
+
+/// A delivery that a ``Worker`` handles.
+public struct Job: Sendable {
+  /// The message, its attempt and its lease.
+  public let delivery: Delivery
+
+  private let place: Place
+  private let completion: Completion
+
+  /// Where ``complete(_:)`` commits.
+  enum Place: Sendable {
+    case engine(MessagingEngine)
+    /// A test's own, which has no lease.
+    case database(any DatabaseWriter)
+  }
+
+  init(_ delivery: Delivery, in place: Place, _ completion: Completion) {
+    self.delivery = delivery
+    self.place = place
+    self.completion = completion
+  }
+
+  /// Commits the handler's own rows and the acknowledgement of the job together, or neither.
+  ///
+  ///     try await job.complete { db in
+  ///       try db.execute(sql: "INSERT INTO sent (mail) VALUES (?)", arguments: [id])
+  ///     }
+  ///
+  /// Call it at most once, as the last step. The handler's return then settles nothing more.
+  ///
+  /// - Throws: the errors of `MessagingEngine.write(_:)`; `unknownLease` if the lease went to
+  ///   another worker. Nothing is committed then.
+  @discardableResult
+  public func complete<Value: Sendable>(
+    _ body: @escaping @Sendable (Database) throws -> Value
+  ) async throws -> Value {
+    completion.begin()
+    do {
+      let value: Value
+      switch place {
+      case .engine(let engine):
+        let token = delivery.token
+        value = try await engine.write { db in
+          let value = try body(db)
+          try engine.acknowledge(token, in: db)
+          return value
+        }
+      case .database(let database):
+        value = try await database.write(body)
+      }
+      completion.succeed()
+      return value
+    } catch {
+      completion.fail()
+      throw error
+    }
+  }
+
+  /// Commits the acknowledgement of the job alone.
+  public func complete() async throws {
+    try await complete { _ in }
+  }
+
+  /// Whether a handler has acknowledged its job by itself.
+  final class Completion: Sendable {
+    private enum State { case open, underWay, done }
+
+    private let state = Mutex(State.open)
+
+    /// Whether the acknowledgement is committed.
+    var isDone: Bool { state.withLock { $0 == .done } }
+    /// Whether the job has no acknowledgement that is committed or under way.
+    var isOpen: Bool { state.withLock { $0 == .open } }
+
+    func begin() { state.withLock { if $0 == .open { $0 = .underWay } } }
+    func succeed() { state.withLock { $0 = .done } }
+    func fail() { state.withLock { if $0 == .underWay { $0 = .open } } }
+  }
+}
+
+/// The error by which a handler says what becomes of its job.
+///
+/// Any other error has the job tried again after the worker's back-off.
+public struct JobFailure: Error, Sendable, Hashable {
+  enum Wish: Sendable, Hashable {
+    case retry(after: Duration?)
+    case reject
+  }
+
+  let wish: Wish
+
+  /// Why, for the history of a dead letter; stored encrypted.
+  public let reason: String
+
+  /// Tries the job again.
+  ///
+  /// - Parameters:
+  ///   - delay: default: nil, the worker's back-off.
+  ///   - reason: default: `retried`. What exceeds 1,024 bytes is cut off.
+  public static func retry(after delay: Duration? = nil, reason: String = "retried") -> JobFailure {
+    JobFailure(wish: .retry(after: delay), reason: reason)
+  }
+
+  /// Makes a dead letter of the job: no attempt would succeed.
+  ///
+  /// - Parameter reason: what exceeds 1,024 bytes is cut off.
+  public static func reject(reason: String) -> JobFailure {
+    JobFailure(wish: .reject, reason: reason)
+  }
+}
+
+/// What becomes of a job after its handler.
+public enum JobResult: Sendable, Hashable {
+  /// The handler returned: the job is done.
+  case acknowledged
+  /// The job comes again after this delay, or becomes a dead letter if this was its last attempt.
+  case retried(after: Duration, reason: String)
+  /// The job becomes a dead letter.
+  case rejected(reason: String)
+
+  /// The result of an error that a handler threw.
+  init(
+    _ error: any Error, attempt: Int, _ backoff: Backoff, random: @Sendable () -> Double
+  ) {
+    switch error {
+    case let failure as JobFailure:
+      let reason = Self.reason(failure.reason)
+      switch failure.wish {
+      case .reject: self = .rejected(reason: reason)
+      case .retry(let delay):
+        let limit = EngineConfiguration.maximumLeaseDuration
+        let delay = delay ?? backoff.delay(afterAttempt: attempt, random: random())
+        self = .retried(after: min(max(delay, .zero), limit), reason: reason)
+      }
+    default:
+      self = .retried(
+        after: backoff.delay(afterAttempt: attempt, random: random()),
+        reason: Self.reason(of: error))
+    }
+  }
+
+  /// The kind of an error: its text can quote the payload.
+  private static func reason(of error: any Error) -> String {
+    if let error = error as? EngineError { return "EngineError: \(error.code)" }
+    return reason("\(type(of: error))")
+  }
+
+  /// A text within the limits of a reason.
+  private static func reason(_ text: String) -> String {
+    var kept = text.isEmpty ? "failed" : text
+    while kept.utf8.count > 1024 { kept.removeLast(max(1, (kept.utf8.count - 1024) / 4)) }
+    return kept
+  }
+}
