@@ -136,17 +136,6 @@ let package = Package(
       name: "MovingExamples", dependencies: ["SealedSQLite", "SealedVFS", "VaultCrypto"],
       path: "Tests/Support/MovingExamples"),
 
-    // A daemon that links us: Examples/README.md. A target here, so that it is built and driven by the
-    // tests without building everything twice; not a product.
-    .executableTarget(
-      name: "SpoolDaemon",
-      dependencies: [
-        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
-        serviceLifecycle, .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-        argumentParser, logging, system,
-      ],
-      path: "Examples/Spool", swiftSettings: settings),
-
     // The program of MessagingQueue's tutorial, as it stands there.
     .executableTarget(
       name: "Shop",

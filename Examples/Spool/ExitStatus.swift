@@ -40,8 +40,7 @@ enum ExitStatus {
   private static let vaultStatuses: [VaultError.Code: Int32] = [
     .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .doesNotExist: EX_NOINPUT,
     .sessionsUnavailable: EX_UNAVAILABLE, .tooManyAttempts: EX_TEMPFAIL, .busy: EX_TEMPFAIL,
-    .wrongPassword: EX_NOPERM, .permissionsTooOpen: EX_NOPERM, .secretUnavailable: EX_NOPERM,
-    .secretTooLarge: EX_DATAERR, .passwordExpired: EX_CONFIG,
+    .wrongPassword: EX_NOPERM, .permissionsTooOpen: EX_NOPERM, .passwordExpired: EX_CONFIG,
     .deletedByRetryLimit: EX_CONFIG,
   ]
 }

@@ -18,20 +18,20 @@ struct LineBuffer {
   }
 
   /// Adds a piece and returns the lines that it completes.
-  mutating func take(_ piece: ArraySlice<UInt8>) -> [Line] {
+  mutating func take(_ piece: some Collection<UInt8>) -> [Line] {
     var lines: [Line] = []
-    var rest = piece
+    var rest = piece[...]
     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
       append(rest[..<end])
       lines.append(line)
       line = Line(bytes: [])
-      rest = rest[(end + 1)...]
+      rest = rest[end...].dropFirst()
     }
     append(rest)
     return lines
   }
 
-  private mutating func append(_ bytes: ArraySlice<UInt8>) {
+  private mutating func append(_ bytes: some Collection<UInt8>) {
     let room = maximumByteCount - line.bytes.count
     if bytes.count > room { line.isCut = true }
     line.bytes += bytes.prefix(room)

@@ -1,5 +1,8 @@
 internal import ArgumentParser
+internal import DataVault
 internal import Foundation
+internal import MessagingQueueLifecycle
+internal import SystemPackage
 
 /// The options and arguments of the daemon.
 struct Options: ParsableArguments {
@@ -28,11 +31,15 @@ struct Options: ParsableArguments {
   var maximumAttempts = 5
 
   @Option(
+    name: .customLong("time-limit"),
+    help: ArgumentHelp("How long a command can run before it is killed.", valueName: "seconds"))
+  var limitSeconds = 60.0
+
+  @Option(
     name: .customLong("lease"),
     help: ArgumentHelp(
-      "How long a worker leases a message. Its command is killed after nine tenths.",
-      valueName: "seconds"))
-  var leaseSeconds = 60.0
+      "How long after a crash the messages of running commands come again.", valueName: "seconds"))
+  var leaseSeconds = 30.0
 
   @Option(
     name: .customLong("retry-delay"),
@@ -54,12 +61,26 @@ struct Options: ParsableArguments {
     requireSecured || environment("DATAVAULT_REQUIRE_SECURED").map { $0 != "0" } ?? false
   }
 
-  var lease: Duration { .seconds(leaseSeconds) }
-  /// The command's time limit is shorter than the lease.
-  var command: Command { Command(arguments: commandLine, limit: lease * 9 / 10) }
+  var command: Command { Command(arguments: commandLine, limit: .seconds(limitSeconds)) }
 
-  func delay(afterAttempt attempt: Int) -> Duration {
-    .seconds(min(firstDelaySeconds * exp2(Double(attempt - 1)), 3600))
+  var workerConfiguration: WorkerConfiguration {
+    var configuration = WorkerConfiguration()
+    configuration.concurrency = workerCount
+    configuration.maximumAttempts = maximumAttempts
+    configuration.lease = .seconds(leaseSeconds)
+    configuration.backoff.first = .seconds(firstDelaySeconds)
+    configuration.backoff.maximum = .seconds(3600)
+    // A shutdown waits for running commands.
+    configuration.drainTimeout = .seconds(limitSeconds)
+    return configuration
+  }
+
+  /// The systemd credential with the password; nil if the service has none.
+  var password: SecretSource? {
+    guard let directory = environment("CREDENTIALS_DIRECTORY"),
+      FileManager.default.fileExists(atPath: "\(directory)/\(credential)")
+    else { return nil }
+    return .credential(credential)
   }
 
   func validate() throws {
@@ -70,6 +91,9 @@ struct Options: ParsableArguments {
     guard maximumAttempts >= 1 else { throw ValidationError("use at least 1 attempt") }
     guard (1...86_400).contains(leaseSeconds) else {
       throw ValidationError("use a lease of 1 to 86,400 seconds")
+    }
+    guard (1...86_400).contains(limitSeconds) else {
+      throw ValidationError("use a time limit of 1 to 86,400 seconds")
     }
     guard (0...3600).contains(firstDelaySeconds) else {
       throw ValidationError("use a retry delay of 0 to 3,600 seconds")

@@ -17,23 +17,28 @@ struct Spool {
     let home = DataVaultHome(FilePath(options.home))
     let vault = try await Vault.get(.messaging, in: home.store)
     // A systemd credential unlocks the vault. Without one, the daemon waits for `datavault unlock`.
-    if let password = try await Credential.read(options.credential) {
-      try await vault.unlock(with: Credentials(password: password))
+    if let password = options.password {
+      try await vault.unlock(with: Credentials(password: password.read()))
     }
     var configuration = EngineConfiguration()
     configuration.unlockTimeout = EngineConfiguration.maximumLeaseDuration
     configuration.requiresSecuredVault = options.requiresSecuredVault
     let messages = MessagingService(home, vault: vault, configuration: configuration)
     let channel = try Channel(options.channel)
-    let workers = Workers(messages: messages, channel: channel, options: options, logger: logger)
-    let ingest = Ingest(messages: messages, channel: channel, vault: vault)
-    let listener = try RequestListener(
-      path: options.socket, maximumPayloadByteCount: configuration.maximumPayloadByteCount,
-      keep: ingest.publish)
+    let worker = delivering(channel, by: options.command, logger: logger)
+    let workers = WorkerService(messages, [worker], configuration: options.workerConfiguration)
+    let ingest = Ingest(
+      messages: messages, channel: channel, vault: vault,
+      maximumPayloadByteCount: configuration.maximumPayloadByteCount)
+    let listener = LineServer(
+      path: options.socket,
+      maximumLineByteCount: configuration.maximumPayloadByteCount + Request.longestPrefix,
+      answers: ingest.answers)
     // Services stop from the last to the first: the listener accepts no more lines, the workers
     // finish their messages, and the engine closes its database.
     try await ServiceGroup(
-      services: [messages, workers, listener], gracefulShutdownSignals: [.sigterm, .sigint],
+      services: [messages, StatusReport(messages: messages), workers, listener],
+      gracefulShutdownSignals: [.sigterm, .sigint],
       logger: logger
     ).run()
   }

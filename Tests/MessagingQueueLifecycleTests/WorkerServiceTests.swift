@@ -153,20 +153,29 @@ import VaultedDatabase
     }
   }
 
-  @Test func `the lease of a slow handler is renewed, so that its job runs once`() async throws {
+  @Test func `the lease of a job is renewed while its handler works`() async throws {
     let (vault, log) = (try await makeVault(), log)
-    let worker = Worker(channel) { job in
-      log.note("begin \(job.delivery.attempt)")
-      try await Task.sleep(for: .milliseconds(1200))
+    let worker = Worker(channel) { _ in
+      log.note("begin")
+      while !log.all.contains("renewed") { try await Task.sleep(for: .milliseconds(1)) }
       log.note("end")
     }
     try await withGroup([worker], vault) {
-      $0.lease = .milliseconds(300)
+      $0.lease = .seconds(2)
     } _: { _, messages, _ in
       try await publish(["slow"], messages)
+      try await log.wait(for: "begin")
+      let engine = try await messages.engine()
+      var ends: Set<Int64> = []
+      while ends.count < 2 {
+        let end = try await engine.read { db in
+          try Int64.fetchOne(db, sql: "SELECT held_until FROM delivery WHERE lease IS NOT NULL")
+        }
+        if let end { ends.insert(end) }
+      }
+      log.note("renewed")
       try await log.wait(for: "end")
     }
-    #expect(log.all == ["begin 1", "end"])
     try await after(vault) { engine in
       let count = try await engine.statistics().messageCount
       #expect(count == 0)
@@ -212,10 +221,6 @@ import VaultedDatabase
       #expect(!log.all.contains("jobs"))
       service.resume()
       try await log.wait(for: "jobs")
-      service.pause()
-      service.resume(other)
-      try await publish(["two"], messages)
-      #expect(try await messages.engine().statistics().messageCount == 1)
     }
   }
 
@@ -278,6 +283,8 @@ import VaultedDatabase
         try await log.wait(for: "begin")
         await vault.lock()
         try await log.wait(for: "cancelled")
+        // The group ends by the lock, not by the end of this body.
+        while (try? await messages.engine()) != nil { try await Task.sleep(for: .milliseconds(1)) }
       }
     }
     #expect(error?.code == .vaultLocked)

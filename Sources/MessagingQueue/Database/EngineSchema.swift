@@ -307,7 +307,9 @@ extension EngineSchema {
     try expectedEntries().filter { $0.sql.hasPrefix("CREATE TABLE") }
   }
 
-  /// The statements of a database of a version, in the order in which they run. Default: the newest.
+  /// The statements of a database of a version, in the order in which they run.
+  ///
+  /// - Parameter version: default: the newest.
   static func expectedEntries(
     ofVersion version: Int = migrations.count
   ) throws -> [(name: String, sql: String)] {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A running `SpoolDaemon`, with its standard error in a file and the test as its service manager.
+/// A running daemon of `Examples`, with its output in a file and the test as its service manager.
 final class Daemon {
   /// The built program, in the directory of the test bundle.
   static let executable = Program.built("SpoolDaemon")
@@ -11,27 +11,43 @@ final class Daemon {
   private let spool: Spool
   private let reports: NotifySocket
   private let errorFile: String
+  private let outputFile: String
 
+  /// Starts `SpoolDaemon`.
+  ///
   /// - Parameters:
   ///   - options: replace the default options, which are for quick tests.
   ///   - credentials: the directory that systemd would pass in `$CREDENTIALS_DIRECTORY`.
-  init(
+  convenience init(
     _ spool: Spool, _ options: [String] = [], command: [String]? = nil, credentials: String? = nil,
     through wrapper: [String] = []
   ) throws {
+    let place = ["--home", spool.home, "--socket", spool.socket, "--retry-delay", "0.01"]
+    try self.init(
+      spool,
+      running: wrapper + [Self.executable] + place + options + ["--"]
+        + (command ?? spool.appendingCommand), credentials: credentials)
+  }
+
+  /// Starts the daemon of the tutorial.
+  convenience init(jobsIn spool: Spool) throws {
+    try self.init(
+      spool, running: [Program.built("Jobs"), spool.home, spool.socket], credentials: nil)
+  }
+
+  private init(_ spool: Spool, running arguments: [String], credentials: String?) throws {
     self.spool = spool
     reports = try NotifySocket(spool.folder.path("notify-\(UUID().uuidString.prefix(8))"))
     errorFile = "errors-\(UUID().uuidString)"
-    let place = ["--home", spool.home, "--socket", spool.socket, "--retry-delay", "0.01"]
+    outputFile = "output-\(UUID().uuidString)"
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments =
-      wrapper + [Self.executable] + place + options + ["--"] + (command ?? spool.appendingCommand)
+    process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
     environment["NOTIFY_SOCKET"] = reports.path
     environment["CREDENTIALS_DIRECTORY"] = credentials
     process.environment = environment
     process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
+    process.standardOutput = try spool.folder.writing(outputFile)
     process.standardError = try spool.folder.writing(errorFile)
     try process.run()
   }
@@ -65,6 +81,8 @@ final class Daemon {
 
   /// The daemon's output on standard error.
   var errors: String { spool.folder.contents(of: errorFile) ?? "" }
+  /// The daemon's output on standard output.
+  var output: String { spool.folder.contents(of: outputFile) ?? "" }
   var isRunning: Bool { process.isRunning }
 
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
@@ -85,17 +103,6 @@ final class Daemon {
       let text = (try? String(contentsOfFile: "\(tasks)/\(thread)/children", encoding: .utf8)) ?? ""
       return text.split(separator: " ").compactMap { pid_t($0) }
     }
-  }
-
-  /// Whether the process has ended, according to the kernel.
-  ///
-  /// Foundation waits until all inherited descriptors are closed, and a process that a command
-  /// leaves behind keeps them open.
-  var hasEnded: Bool {
-    var information = siginfo_t()
-    let result = waitid(
-      P_PID, id_t(process.processIdentifier), &information, WEXITED | WNOWAIT | WNOHANG)
-    return result == 0 && information.si_signo == SIGCHLD
   }
 
   /// Waits for the end and returns the exit code, or 128 plus the signal that ended the daemon.
