@@ -142,14 +142,14 @@ let package = Package(
       dependencies: ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto"],
       path: "Tests/Support/Tutorial"),
 
-    // The code of MessagingQueueLifecycle's article on workers.
+    // The code of the articles of MessagingQueue and MessagingQueueLifecycle.
     .target(
-      name: "WorkerExamples",
+      name: "ArticleExamples",
       dependencies: [
-        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", grdb, logging,
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", grdb, logging,
         serviceLifecycle,
       ],
-      path: "Tests/Support/WorkerExamples"),
+      path: "Tests/Support/ArticleExamples"),
     // Works on jobs until it is killed: CrashTests.
     .executableTarget(
       name: "JobProgram",
@@ -208,7 +208,7 @@ let package = Package(
       "MessagingQueueLifecycleTests",
       [
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
-        "DataVaultTesting", "VaultCrypto", "FileLayer", "WorkerExamples", grdb, logging, system,
+        "DataVaultTesting", "VaultCrypto", "FileLayer", "ArticleExamples", grdb, logging, system,
         serviceLifecycle, .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @testable import MessagingQueueLifecycle
-@testable import WorkerExamples
+@testable import ArticleExamples
 
 /// Workers without an engine, a disk or a clock.
 @Suite struct WorkerTests {
@@ -105,7 +105,7 @@ import Testing
   {
     let article = try Repository.text(
       "Sources/MessagingQueueLifecycle/MessagingQueueLifecycle.docc/WritingWorkers.md")
-    let code = try Repository.text("Tests/Support/WorkerExamples/Mailer.swift")
+    let code = try Repository.text("Tests/Support/ArticleExamples/WritingWorkers.swift")
     #expect(article.contains("```swift\n\(code)```\n"))
 
     struct NoServer: Error {}

@@ -21,6 +21,15 @@ import Testing
     }
   }
 
+  /// The examples are a target on which the tests of MessagingQueueLifecycle depend.
+  @Test(arguments: ["DeliveringAndSettling", "PublishingAndDurability", "StartingAndStopping"])
+  func `the code in an article is compiled`(name: String) throws {
+    let example = try Repository.text("Tests/Support/ArticleExamples/\(name).swift")
+    let article = try Self.article(name)
+    #expect(article.contains("```swift\n\(example)```\n"))
+    #expect(article.ranges(of: "```swift\n").count == 1)
+  }
+
   @Test func `the article on errors lists every error code`() throws {
     let article = try Self.article("Errors")
     let codes = try Repository.text("Sources/MessagingQueue/Engine/EngineError.swift")
