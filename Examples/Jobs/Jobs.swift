@@ -22,7 +22,6 @@ import VaultedDatabase
     var waiting = EngineConfiguration()
     waiting.unlockTimeout = .seconds(365 * 86_400)
     let messages = MessagingService(DataVaultHome(FilePath(home)), configuration: waiting)
-
     let channel = try Channel("jobs")
     var configuration = WorkerConfiguration()
     configuration.concurrency = 4
@@ -31,7 +30,6 @@ import VaultedDatabase
     configuration.onDeath = { print("\($0.headers["id"] ?? "?") failed for good: \($1)") }
     let workers = WorkerService(messages, [worker(channel)], configuration: configuration)
     let desk = Desk(socket: socket, messages: messages, channel: channel, counts: counts)
-
     // The group stops the last service first: no more lines, running jobs finish, the database closes.
     try await ServiceGroup(
       services: [messages, workers, desk], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -92,27 +90,32 @@ struct Desk: Service {
   }
 
   func run() async throws {
-    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
-      unixDomainSocketPath: socket, cleanupExistingSocketFile: true
-    ) { client in
-      client.eventLoop.makeCompletedFuture {
-        try client.pipeline.syncOperations.addHandler(
-          ByteToMessageHandler(LineBasedFrameDecoder(), maximumBufferSize: 65_536))
-        return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: client)
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .childChannelOption(.autoRead, value: false)
+      .bind(unixDomainSocketPath: socket, cleanupExistingSocketFile: true) { client in
+        client.eventLoop.makeSucceededFuture(client)
       }
-    }
     try await withThrowingDiscardingTaskGroup { group in
       try await server.executeThenClose { clients in
         for try await client in clients.cancelOnGracefulShutdown() {
-          group.addTask {
-            // The end of one connection does not end the daemon.
-            try? await client.executeThenClose { lines, answers in
-              for try await line in lines.cancelOnGracefulShutdown() {
-                try await answers.write(ByteBuffer(string: answer(String(buffer: line)) + "\n"))
-              }
-            }
-          }
+          // The end of one connection does not end the daemon.
+          group.addTask { try? await serve(client) }
         }
+      }
+    }
+  }
+
+  private func serve(_ client: any NIOCore.Channel) async throws {
+    // Wrapped here: a stop drops clients that no task has, and NIO forbids that for a wrapped one.
+    let wrapped = try await client.eventLoop.submit {
+      let decoder = ByteToMessageHandler(LineBasedFrameDecoder(), maximumBufferSize: 65_536)
+      try client.pipeline.syncOperations.addHandler(decoder)
+      return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: client)
+    }.get()
+    try await wrapped.executeThenClose { lines, answers in
+      try await client.setOption(.autoRead, value: true).get()
+      for try await line in lines.cancelOnGracefulShutdown() {
+        try await answers.write(ByteBuffer(string: answer(String(buffer: line)) + "\n"))
       }
     }
   }
@@ -121,7 +124,6 @@ struct Desk: Service {
 /// Counts what engine and workers report; a real daemon hands it to a metrics backend.
 final class Counts: MetricsFactory {
   typealias Tags = [(String, String)]
-
   private let values = Mutex<[String: Int64]>([:])
   private let none = NOOPMetricsHandler.instance
 

@@ -148,10 +148,14 @@ public enum JobResult: Sendable, Hashable {
     return reason("\(type(of: error))")
   }
 
-  /// A text within the limits of a reason.
+  /// A text within the limits of a reason: its first scalars, of at most 1,024 bytes together.
   private static func reason(_ text: String) -> String {
-    var kept = text.isEmpty ? "failed" : text
-    while kept.utf8.count > 1024 { kept.removeLast(max(1, (kept.utf8.count - 1024) / 4)) }
-    return kept
+    if text.isEmpty { return "failed" }
+    var byteCount = 0
+    let kept = text.unicodeScalars.prefix { scalar in
+      byteCount += UTF8.width(scalar)
+      return byteCount <= EngineConfiguration.maximumReasonByteCount
+    }
+    return String(kept)
   }
 }

@@ -124,8 +124,9 @@ public final class MessagingService: Service {
       }
       if state == .stopped { break }
     }
-    // Also after another caller ended it: its database is closed when this returns.
-    try await engine.stop()
+    // After a lock it has closed its database, and stays refused: its callers learn the reason. After another caller
+    // ended it, its database is closed when this returns.
+    if !isLockedOut { try await engine.stop() }
     if isLockedOut, !isShuttingDown, configuration.unlockTimeout <= .zero { throw Self.locked }
   }
 

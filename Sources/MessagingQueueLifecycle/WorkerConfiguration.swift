@@ -38,6 +38,7 @@ public struct WorkerConfiguration: Sendable {
   ///
   /// At most once for a job: a kill between the commit and the call loses the call. A job whose last
   /// lease ended, as after a kill, is reported to no one. `MessagingEngine.deadLetters` lists all.
+  /// The job holds its slot until the call returns, also during a shutdown.
   /// Default: nothing.
   public var onDeath: @Sendable (Delivery, String) async -> Void = { _, _ in }
 

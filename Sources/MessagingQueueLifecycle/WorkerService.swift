@@ -58,6 +58,8 @@ public final class WorkerService: Service {
 
   /// Receives jobs again.
   ///
+  /// A channel stays paused while all channels are.
+  ///
   /// - Parameter channel: default: nil, all channels, also those that were paused alone.
   public func resume(_ channel: Channel? = nil) {
     change { control in
@@ -82,7 +84,7 @@ public final class WorkerService: Service {
       do {
         try await prepare(engine)
         try await serve(engine)
-      } catch let error as EngineError where Self.passing.contains(error.code) {
+      } catch let error as EngineError where Self.passing.contains(error.code) || isShuttingDown {
         if isShuttingDown { return }
         configuration.logger.notice("the workers wait for the engine: \(error.code)")
         // An engine that ends is possibly still handed out.

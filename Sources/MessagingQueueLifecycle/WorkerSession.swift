@@ -43,11 +43,29 @@ final class WorkerSession: Sendable {
     var schedule = WorkerSchedule(
       slotCount: configuration.concurrency, limits: workers.map(\.concurrency))
     report.yield(.start)
+    let watching = Task { await watch() }
+    defer { watching.cancel() }
     for await event in events {
       if case .drain = event { beginDrainTimer() }
       for action in schedule.handle(event) { carryOut(action) }
     }
     if let end = work.withLock({ $0.end }) { throw end }
+  }
+
+  /// Ends the work when the engine takes no more, also while no slot is free to receive.
+  private func watch() async {
+    for await state in engine.states where state != .running {
+      do throws(EngineError) {
+        _ = try await engine.statistics(of: workers[0].channel)
+      } catch {
+        return end(error)
+      }
+    }
+  }
+
+  private func end(_ error: EngineError) {
+    work.withLock { $0.end = $0.end ?? error }
+    report.yield(.stopNow)
   }
 
   private func carryOut(_ action: WorkerSchedule.Action) {
@@ -92,8 +110,7 @@ final class WorkerSession: Sendable {
 
   private func fail(_ lane: Int, _ error: EngineError) {
     if [.vaultLocked, .stopped].contains(error.code) {
-      work.withLock { $0.end = $0.end ?? error }
-      report.yield(.stopNow)
+      end(error)
     } else {
       configuration.logger.warning("a receive failed: \(error.code)")
     }

@@ -63,9 +63,11 @@ import Testing
         .contains(#""failedAttempts":1,"#)
       #expect(isCounted == (wrong.status == 77), "\(limit): \(wrong.status) \(wrong.errors)")
       let right = try names("password")
-      #expect((right.status == 0) == isCounted, "\(limit): \(right.status) \(right.errors)")
+      // At the border, the second process can have one descriptor less than the first.
+      let isUntaken = right.errors.contains("no attempt is taken")
+      #expect((right.status == 0) != (isUntaken || !isCounted), "\(limit): \(right.errors)")
       if right.status == 74, right.errors.contains("ulimit -n") { isRefused = true }
-      if limit == 64 { #expect(isCounted) }
+      if limit == 64 { #expect(isCounted && right.status == 0) }
     }
     #expect(isRefused)
   }

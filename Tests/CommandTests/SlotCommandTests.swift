@@ -56,7 +56,7 @@ import Testing
     let last = code.dropLast().last == "0" ? "1" : "0"
     let faults = [
       (String(code.dropLast(2)) + last, "mistyped"), (String(code.dropLast(2)), "35 characters"),
-      (code.replacing("-", with: "+"), "is not valid"), ("", "0 characters"),
+      (code.replacing("-", with: "+"), "is not valid"), ("", "is empty"),
     ]
     for (typed, words) in faults {
       try home.folder.file("code", Array(typed.utf8))

@@ -64,4 +64,25 @@ import Testing
     #expect(client.answer() == nil)
     #expect(daemon.waitForEnd() == 0)
   }
+
+  @Test(arguments: ["SpoolDaemon", "Jobs"])
+  func `a stop is clean while clients connect`(program: String) throws {
+    let spool = try Spool.unsecured()
+    for _ in 0..<5 {
+      let daemon =
+        program == "Jobs" ? try Daemon(jobsIn: spool) : try Daemon(spool).whenDelivering()
+      try daemon.wait { (try? Client(spool.socket)) != nil }
+      let threads = DispatchGroup()
+      for _ in 0..<2 {
+        threads.enter()
+        Thread.detachNewThread {
+          while daemon.isRunning { _ = try? Client(spool.socket) }
+          threads.leave()
+        }
+      }
+      usleep(50_000)
+      #expect(daemon.stop() == 0, "\(daemon.errors.suffix(300))")
+      threads.wait()
+    }
+  }
 }

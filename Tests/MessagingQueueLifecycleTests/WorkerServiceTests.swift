@@ -295,6 +295,33 @@ import VaultedDatabase
     }
   }
 
+  @Test func `a lock cancels the handlers of full slots long before a lease is extended`()
+    async throws
+  {
+    let (vault, log) = (try await makeVault(), log)
+    let worker = Worker(channel, concurrency: 1) { _ in
+      log.note("begin")
+      do {
+        try await Task.sleep(for: .seconds(600))
+      } catch {
+        log.note("cancelled")
+        throw error
+      }
+    }
+    await #expect(throws: EngineError.self) {
+      try await withGroup([worker], vault) {
+        $0.lease = .seconds(3600)
+        $0.concurrency = 1
+      } _: { _, messages, _ in
+        try await publish(["one"], messages)
+        try await log.wait(for: "begin")
+        await vault.lock()
+        try await log.wait(for: "cancelled")
+        while (try? await messages.engine()) != nil { try await Task.sleep(for: .milliseconds(1)) }
+      }
+    }
+  }
+
   @Test func `many channels share few slots, and every job is handled`() async throws {
     let (vault, log) = (try await makeVault(), log)
     let channels = try (0..<12).map { try Channel("c\($0)") }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MessagingQueue
+import Synchronization
 import Testing
 
 /// Reads and writes of the engine's caller, while the engine runs, stops and has stopped.
@@ -63,6 +64,42 @@ import Testing
     _ = await reading.result
     await wait(for: closed)
     #expect(engine.state == .stopped)
+  }
+
+  @Test func `a stop interrupts a caller's read after its timeout`() async throws {
+    let engine = try plain.engine { $0.stopTimeout = .milliseconds(1) }
+    let entered = DispatchSemaphore(value: 0)
+    let reading = Task {
+      try await engine.read { db in
+        entered.signal()
+        return try Int.fetchOne(
+          db,
+          sql:
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+        )
+      }
+    }
+    await wait(for: entered)
+    try await engine.stop()
+    #expect(await code { _ = try await reading.value } == .stopped)
+  }
+
+  @Test func `a caller's write whose turn comes after the stop began commits nothing`()
+    async throws
+  {
+    let checks = Mutex(0)
+    // The engine runs when the write is called, and no longer when it has the connection.
+    let access = PoolAccess(plain.pool) {
+      checks.withLock { checks in
+        checks += 1
+        return checks > 1 ? EngineError(.stopped, "stopped") : nil
+      }
+    }
+    let refusal = await code {
+      try await access.write { try $0.execute(sql: "CREATE TABLE late (x)") }
+    }
+    #expect(refusal == .stopped)
+    #expect(try await plain.pool.read { try !$0.tableExists("late") })
   }
 
   @Test func `the errors of a caller's read and write are its own, unchanged`() async throws {

@@ -40,6 +40,20 @@ import Testing
     try await body(recorded, Self.engine(recorded, pool))
   }
 
+  @Test func `an engine refuses the connection of another engine`() async throws {
+    let (plain, other) = (try PlainEngine(), try PlainEngine())
+    let engine = try plain.engine()
+    let otherEngine = try other.engine()
+    let message = Message(channel: RecordedEngine.channel, "text")
+    try await otherEngine.write { db in
+      #expect(code { try engine.publish(message, in: db) } == .invalidArgument)
+      #expect(
+        code { _ = try engine.receive(from: message.channel, in: db) } == .invalidArgument)
+      try otherEngine.publish(message, in: db)
+    }
+    #expect(try await engine.statistics().messageCount == 0)
+  }
+
   @Test func `a caller's rows and messages are committed together, or not at all`() async throws {
     try await withEngine { recorded, engine in
       try await engine.write { db in try Self.write("kept", engine, db) }

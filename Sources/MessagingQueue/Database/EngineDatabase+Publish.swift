@@ -4,7 +4,7 @@ extension EngineDatabase {
   /// Runs an operation in the caller's transaction; one that fails leaves the transaction as it was.
   ///
   /// - Returns: its result, and whether it changed something.
-  /// - Throws: `invalidArgument` outside a transaction; the errors of `body`.
+  /// - Throws: `invalidArgument` outside a transaction, and for another engine's connection; the errors of `body`.
   func join<Result>(
     _ db: Database, during operation: String,
     _ body: (EngineDatabase, inout Publication?) throws -> Result
@@ -12,6 +12,9 @@ extension EngineDatabase {
     try EngineError.requireArgument(
       db.isInsideTransaction, "\(operation): the connection has no open transaction",
       hint: "call it inside write of the engine")
+    try EngineError.requireArgument(
+      ObjectIdentifier(db) == writer, "\(operation): the connection is not of this engine",
+      hint: "use the connection that write of this engine gives")
     return try translatingErrors(during: "\(operation) in the caller's transaction") {
       let changeCount = db.totalChangesCount
       var results: [Result] = []

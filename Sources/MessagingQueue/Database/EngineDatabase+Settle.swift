@@ -113,9 +113,6 @@ extension EngineDatabase {
     }
   }
 
-  /// The largest reason of a failure, in bytes.
-  static let maximumReasonByteCount = 1024
-
   /// A delivery that matches its token.
   private struct Leased {
     let token: LeaseToken

@@ -15,6 +15,8 @@ package final class EngineDatabase: Sendable {
   let notifier: ChangeNotifier
   /// Counts the operations of each commit; nil if no backend takes metrics.
   let commitCounter: CommitCounter?
+  /// The pool's one writing connection.
+  let writer: ObjectIdentifier
   /// The number of this boot; a hold with a smaller number has ended.
   let bootNumber: Int64
 
@@ -34,7 +36,7 @@ package final class EngineDatabase: Sendable {
     self.configuration = configuration
     let bootID = time.bootID
     let busyTimeout = configuration.busyTimeout
-    bootNumber = try translatingErrors(during: "starting on the message database") {
+    (writer, bootNumber) = try translatingErrors(during: "starting on the message database") {
       try pool.writeWithoutTransaction { db in
         try db.execute(
           sql:
@@ -50,7 +52,7 @@ package final class EngineDatabase: Sendable {
         }
         return try db.inImmediateTransaction {
           try EngineSchema.makeNewestTables(db)
-          return try Self.enterBoot(bootID, db)
+          return (ObjectIdentifier(db), try Self.enterBoot(bootID, db))
         }
       }
     }

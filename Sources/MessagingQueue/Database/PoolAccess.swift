@@ -55,8 +55,11 @@ package final class PoolAccess: Sendable {
   package func write<Value: Sendable>(
     _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws -> Value {
-    try await passingErrors(during: "writing") { pool in
-      try await pool.writeWithoutTransaction { db in try db.inImmediateTransaction { try body(db) }
+    try await passingErrors(during: "writing") { [refusal] pool in
+      try await pool.writeWithoutTransaction { db in
+        // It has possibly waited behind other writes.
+        if let refusal = refusal() { throw refusal }
+        return try db.inImmediateTransaction { try body(db) }
       }
     }
   }

@@ -101,6 +101,9 @@ public struct EngineConfiguration: Sendable {
   /// The longest lease and the longest delay: 366 days.
   public static let maximumLeaseDuration: Duration = .seconds(366 * 86_400)
 
+  /// The largest reason of a failure, in bytes.
+  public static let maximumReasonByteCount = 1024
+
   /// The longest time to live: 100 years.
   static let maximumTimeToLive: Duration = .seconds(100 * 366 * 86_400)
 

@@ -44,12 +44,19 @@ extension MessagingEngine {
       if anchors.hasNews { configuration.warnOfMissingAnchor() }
     }
     let box = Outcome()
-    let isClosed = await completes(within: max(deadline - .now, .seconds(1))) {
+    let closing = Task {
       do throws(EngineError) {
         try await self.closeConnections()
       } catch {
         box.error.withLock { $0 = error }
       }
+    }
+    var isClosed = await completes(within: max(deadline - .now, .seconds(1))) {
+      await closing.value
+    }
+    if !isClosed {
+      tables.pool.interrupt()
+      isClosed = await completes(within: .seconds(1)) { await closing.value }
     }
     socket.withLock { $0.take() }?.close()
     _ = stateStore.handle(.closed)

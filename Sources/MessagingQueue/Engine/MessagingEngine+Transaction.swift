@@ -8,8 +8,9 @@ extension MessagingEngine {
   ///     }
   ///
   /// A read that begins while the engine stops, or after it, throws. ``stop()`` and a lock of the
-  /// vault wait for a read that has begun, up to ``EngineConfiguration/stopTimeout``. A read
-  /// completes also if its task is cancelled.
+  /// vault wait for a read that has begun, up to ``EngineConfiguration/stopTimeout``, and then interrupt
+  /// it. A read completes also if its task is cancelled. Five run together, those of the engine
+  /// among them: keep yours short.
   ///
   /// - Parameter body: runs on a thread that can block. Do not keep the connection after it returns.
   /// - Throws: `vaultLocked`, `stopped`; `cancelled` before it begins; the errors of `body`,

@@ -67,10 +67,10 @@ struct MemberReader {
   /// Why a delivery failed or a message died.
   mutating func reason() throws(LineFault) -> String {
     let reason = try text("reason")
-    guard (1...EngineDatabase.maximumReasonByteCount).contains(reason.utf8.count) else {
+    guard (1...EngineConfiguration.maximumReasonByteCount).contains(reason.utf8.count) else {
       throw LineFault(
         "has a reason of \(reason.utf8.count) bytes, beyond 1 to "
-          + "\(EngineDatabase.maximumReasonByteCount)")
+          + "\(EngineConfiguration.maximumReasonByteCount)")
     }
     return reason
   }

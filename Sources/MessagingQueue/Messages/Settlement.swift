@@ -57,7 +57,7 @@ enum Settlement: Sendable {
   }
 
   private static func check(reason: String) throws(EngineError) {
-    let most = EngineDatabase.maximumReasonByteCount
+    let most = EngineConfiguration.maximumReasonByteCount
     try EngineError.requireArgument(
       (1...most).contains(reason.utf8.count), "the reason has \(reason.utf8.count) bytes",
       hint: "use 1 to \(most) bytes")

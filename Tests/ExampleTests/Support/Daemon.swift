@@ -3,7 +3,9 @@ import Glibc
 import TestSupport
 
 /// A running daemon of `Examples`, with its output in a file and the test as its service manager.
-final class Daemon {
+///
+/// Other threads only ask whether it runs.
+final class Daemon: @unchecked Sendable {
   /// The built program, in the directory of the test bundle.
   static let executable = Program.built("SpoolDaemon")
 
