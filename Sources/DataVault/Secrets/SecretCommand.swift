@@ -1,9 +1,13 @@
+internal import Dispatch
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
 /// A program whose standard output is a secret.
 struct SecretCommand {
+  /// The time in which a killed process ends, also on a slow machine.
+  private static let timeLimitOfEnd = Duration.seconds(1)
+
   private let arguments: [String]
   private let timeLimit: Duration
 
@@ -29,46 +33,77 @@ struct SecretCommand {
     var hasEnded = false
     defer {
       _ = close(descriptor)
-      if !hasEnded {
-        // The group, because a script has started programs of its own.
-        _ = kill(-process, SIGKILL)
-        _ = Self.wait(process, options: 0)
-      }
+      if !hasEnded { Self.end(process) }
     }
     let secret = try SecretReader(descriptor, name: name, deadline: deadline).readSecret()
+    switch Self.wait(for: process, until: deadline) {
+    case .running:
+      throw VaultError(.secretUnavailable, "\(name) has not ended within its time limit")
+    case .exited(0):
+      hasEnded = true
+      return secret
+    case let outcome:
+      hasEnded = true
+      throw Self.failure(program, outcome)
+    }
+  }
+
+  /// How a process is, as waitpid(2) states it.
+  private enum Outcome {
+    case running
+    case exited(_ code: Int32)
+    case signalled(_ number: Int32)
+    /// It has ended, and the system keeps no status for a process that ignores SIGCHLD.
+    case unknown
+
+    init(of process: pid_t, options: Int32) {
+      var status: Int32 = 0
+      var result: pid_t
+      repeat {
+        result = unsafe waitpid(process, &status, options)
+      } while result == -1 && errno == EINTR
+      self =
+        switch result {
+        case 0: .running
+        case process where status & 0x7F == 0: .exited(status >> 8 & 0xFF)
+        case process: .signalled(status & 0x7F)
+        default: .unknown
+        }
+    }
+  }
+
+  private static func wait(
+    for process: pid_t, until deadline: ContinuousClock.Instant
+  ) -> Outcome {
     while true {
-      let (status, isKnown) = Self.wait(process, options: WNOHANG)
-      if let status {
-        hasEnded = true
-        guard isKnown, status == 0 else { throw Self.failure(program, isKnown ? status : nil) }
-        return secret
-      }
-      guard ContinuousClock.now < deadline else {
-        throw VaultError(.secretUnavailable, "\(name) has not ended within its time limit")
-      }
+      let outcome = Outcome(of: process, options: WNOHANG)
+      guard case .running = outcome, ContinuousClock.now < deadline else { return outcome }
       usleep(2000)
     }
   }
 
-  /// - Returns: the status of a process that has ended, and whether the system still knew it; nil while it runs.
-  private static func wait(_ process: pid_t, options: Int32) -> (status: Int32?, isKnown: Bool) {
-    var status: Int32 = 0
-    while true {
-      let result = unsafe waitpid(process, &status, options)
-      if result == process { return (status, true) }
-      if result == 0 { return (nil, true) }
-      // A process that ignores SIGCHLD has no statuses.
-      if errno != EINTR { return (0, false) }
+  /// Kills a process with its group, and does not wait for one that cannot be killed.
+  private static func end(_ process: pid_t) {
+    // The group, because a script has started programs of its own.
+    let killsGroup = kill(-process, SIGKILL) == 0
+    guard case .running = Outcome(of: process, options: WNOHANG) else { return }
+    // The process can have left its group.
+    let killsProcess = kill(process, SIGKILL) == 0
+    let limit: Duration = killsGroup || killsProcess ? timeLimitOfEnd : .zero
+    guard case .running = wait(for: process, until: .now + limit) else { return }
+    // A program of another user (set-user-ID) goes on: a thread of its own collects its status at its end.
+    DispatchQueue(label: "datavault.secret-command").async {
+      _ = Outcome(of: process, options: 0)
     }
   }
 
-  private static func failure(_ program: String, _ status: Int32?) -> VaultError {
+  private static func failure(_ program: String, _ outcome: Outcome) -> VaultError {
     let end =
-      switch status {
-      case .none:
+      switch outcome {
+      case .exited(let code): "ended with exit code \(code)"
+      case .signalled(let number): "was ended by signal \(number)"
+      case .running, .unknown:
         "ended with an exit code that this process cannot read, because it ignores SIGCHLD"
-      case .some(let status) where status & 0x7F == 0: "ended with exit code \(status >> 8 & 0xFF)"
-      case .some(let status): "was ended by signal \(status & 0x7F)"
       }
     return VaultError(
       .secretUnavailable, "the command '\(program)' gave no secret: it \(end)",

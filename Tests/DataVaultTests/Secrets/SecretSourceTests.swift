@@ -100,6 +100,21 @@ import VaultCrypto
     }
   }
 
+  @Test func `a command that leaves its process group is killed too`() async throws {
+    let file = folder.path("process")
+    let script = """
+      import os, sys, time
+      open(sys.argv[1], "w").write(str(os.getpid()))
+      os.setpgid(0, os.getpgid(os.getppid()))
+      time.sleep(1000)
+      """
+    let command = SecretSource.command(
+      ["/usr/bin/python3", "-c", script, file], timeLimit: .seconds(2))
+    #expect(try await outcome(of: command) == "secretUnavailable")
+    guard let process = folder.contents(of: "process").flatMap({ pid_t($0) }) else { return }
+    #expect(kill(process, 0) == -1 && errno == ESRCH)
+  }
+
   @Test func `an error of a command names its program and no argument`() async throws {
     let source = SecretSource.command(["sh", "-c", "echo topsecret; exit 1"])
     do throws(VaultError) {
