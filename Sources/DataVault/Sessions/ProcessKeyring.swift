@@ -64,17 +64,21 @@ package final class ProcessKeyring: Sendable {
   }
 
   /// Stores a session and replaces an earlier one.
+  ///
+  /// - Returns: false if the last listener of the directory has ended; nothing is stored then.
   func store(
     _ payload: borrowing SecretBytes, as name: String, deadline: Duration, place: String
-  ) {
+  ) -> Bool {
     let copy = payload.copy()
     var box = Optional(consume copy)
-    state.withLock { state in
-      guard let payload = box.take() else { return }
+    let isStored = state.withLock { state in
+      guard state.listenerCounts[place] != nil, let payload = box.take() else { return false }
       state.lastSerial -= 1
       state.entries[name] = Entry(state.lastSerial, payload, deadline: deadline, place: place)
+      return true
     }
-    scheduleSweep()
+    if isStored { scheduleSweep() }
+    return isStored
   }
 
   func find(_ name: String) -> (serial: Int32, deadline: Duration)? {

@@ -38,9 +38,8 @@ final class RunDirectory: Sendable {
       throw .unreadable(FileError(.status, home, .current))
     }
     let owner = status.st_uid
-    if creates, unsafe mkdirat(homeDescriptor, "run", 0o700) == 0, geteuid() == 0, owner != 0 {
-      unsafe fchownat(homeDescriptor, "run", owner, status.st_gid, AT_SYMLINK_NOFOLLOW)
-    }
+    let group = status.st_gid
+    let isNew = unsafe creates && mkdirat(homeDescriptor, "run", 0o700) == 0
     let descriptor = unsafe openat(
       homeDescriptor, "run", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -51,6 +50,8 @@ final class RunDirectory: Sendable {
       }
     }
     let directory = RunDirectory(descriptor, path, owner: owner)
+    // By the descriptor, because another directory can have the name by now.
+    if isNew, geteuid() == 0, owner != 0 { _ = fchown(descriptor, owner, group) }
     guard unsafe fstat(descriptor, &status) == 0 else {
       throw .unreadable(FileError(.status, path, .current))
     }

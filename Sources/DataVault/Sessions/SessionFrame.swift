@@ -69,6 +69,7 @@ struct SessionReply: Sendable, Equatable {
     case backingOff
     case invalid
     case unreadable
+    case failed
   }
 
   static let byteCount = 34

@@ -70,6 +70,13 @@ struct SessionKeyLocation: Sendable {
     }
   }
 
+  /// Ends a session that was found here.
+  func revoke(_ key: SessionKey) throws(VaultError) {
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
+      try keyring.revoke(key.serial)
+    }
+  }
+
   /// The state of a session that was found here.
   ///
   /// If the keyring fails, the session counts as live until its deadline, and the caller asks

@@ -18,6 +18,8 @@ package final class SessionListener: Sendable {
   }
 
   static let maximumConnectionCount = 8
+  /// The pause after a connection that the process had no descriptor or no memory for.
+  private static let pauseOfAccepting = DispatchTimeInterval.seconds(1)
 
   private struct State {
     var isServing = false
@@ -34,6 +36,9 @@ package final class SessionListener: Sendable {
   private let socket: UnixSocket
   private let name: String
   private let source: any DispatchSourceRead
+  private let queue = DispatchQueue(label: "datavault.session-socket")
+  /// Carries out what changes a session, in the order of the requests' arrival.
+  private let changes = DispatchQueue(label: "datavault.session-changes")
   private let state: Mutex<State>
   private let log: @Sendable (Event) -> Void
   private var place: String { directory.path.string }
@@ -68,7 +73,7 @@ package final class SessionListener: Sendable {
     self.log = log
     state = Mutex(State(since: parameters.now().nanoseconds))
     source = DispatchSource.makeReadSource(
-      fileDescriptor: socket.descriptor, queue: DispatchQueue(label: "datavault.session-socket"))
+      fileDescriptor: socket.descriptor, queue: queue)
     parameters.processKeyring.addListener(at: place)
     // The source holds the socket until it is cancelled: its number must not be used again before.
     source.setEventHandler { [weak self] in self?.acceptConnections() }
@@ -103,7 +108,7 @@ package final class SessionListener: Sendable {
   // MARK: Connections
 
   private func acceptConnections() {
-    while let connection = socket.accept() {
+    while let connection = nextConnection() {
       guard let peer = connection.peer else { continue }
       guard peer.userID == geteuid() || peer.userID == 0 else {
         report("a connection of another user was refused", peer)
@@ -127,14 +132,30 @@ package final class SessionListener: Sendable {
     }
   }
 
+  /// The next connection; nil if none waits, or none can be taken now.
+  private func nextConnection() -> UnixSocket? {
+    do throws(Errno) {
+      return try socket.accept()
+    } catch {
+      report("a connection has to wait (\(error))")
+      // The connection stays in the kernel's queue and would call the source again and again.
+      source.suspend()
+      // The closure holds the source, which must not be released while it is suspended.
+      queue.asyncAfter(deadline: .now() + Self.pauseOfAccepting) { [source] in source.resume() }
+      return nil
+    }
+  }
+
   private func serve(_ connection: UnixSocket, _ peer: UnixSocket.Peer) {
     let deadline = ContinuousClock.now + parameters.socketTimeLimit
     do throws(Errno) {
       let frame = try connection.receive(
         maximumByteCount: SessionRequest.maximumByteCount, before: deadline)
+      // Another process looks whether the socket is stale.
+      guard frame.byteCount > 0 else { return }
       let reply: SessionReply
       if let request = SessionRequest(parsing: frame) {
-        reply = answer(request, peer)
+        reply = answer(request, Sender(connection, peer, deadline))
       } else {
         report("a request that breaks the format was refused", peer)
         reply = self.reply(.invalid, nil)
@@ -149,26 +170,43 @@ package final class SessionListener: Sendable {
     }
   }
 
-  private func answer(
-    _ request: borrowing SessionRequest, _ peer: UnixSocket.Peer
-  ) -> SessionReply {
+  /// The process that waits for the reply to a request.
+  private struct Sender {
+    let peer: UnixSocket.Peer
+    private let connection: UnixSocket
+    private let deadline: ContinuousClock.Instant
+
+    init(_ connection: UnixSocket, _ peer: UnixSocket.Peer, _ deadline: ContinuousClock.Instant) {
+      self.connection = connection
+      self.peer = peer
+      self.deadline = deadline
+    }
+
+    var isWaiting: Bool { ContinuousClock.now < deadline && !connection.isAbandoned }
+  }
+
+  private func answer(_ request: borrowing SessionRequest, _ sender: Sender) -> SessionReply {
     guard
       let location = try? SessionKeyLocation(of: request.id, in: store, parameters: parameters)
     else { return reply(.invalid, nil) }
-    let result: SessionReply.Result
-    switch request.kind {
-    case .status: result = .done
-    case .open: result = open(request, at: location, peer)
-    case .end: result = end(location)
-    case .check: result = check(request.id, at: location)
+    if request.kind == .status { return reply(.done, location) }
+    return changes.sync {
+      let result: SessionReply.Result
+      switch request.kind {
+      case .status: result = .done
+      case .open: result = open(request, at: location, sender)
+      case .end: result = end(location)
+      case .check: result = check(request.id, at: location)
+      }
+      return reply(result, location)
     }
-    return reply(result, location)
   }
 
   /// Stores a session whose key opens the vault.
   private func open(
-    _ request: borrowing SessionRequest, at location: SessionKeyLocation, _ peer: UnixSocket.Peer
+    _ request: borrowing SessionRequest, at location: SessionKeyLocation, _ sender: Sender
   ) -> SessionReply.Result {
+    let peer = sender.peer
     let now = parameters.sinceBoot()
     guard let session = LiveSession(parsing: request.payload, of: 0),
       now < session.key.deadline,
@@ -188,9 +226,22 @@ package final class SessionListener: Sendable {
       return .wrongKey
     }
     state.withLock { $0.backOff = KeyBackOff() }
-    if isInKernel(request.payload, as: location.name) { return .nothingToDo }
-    parameters.processKeyring.store(
-      request.payload, as: location.name, deadline: session.key.deadline, place: place)
+    // A lock can have come after the sender stopped waiting: its session must not begin then.
+    guard sender.isWaiting else {
+      report("a session was refused, because its sender has stopped waiting", peer)
+      return .failed
+    }
+    if isInKernel(request.payload, as: location.name) {
+      // An earlier session of the socket would have precedence.
+      if let (serial, _) = parameters.processKeyring.find(location.name) {
+        parameters.processKeyring.revoke(serial)
+      }
+      return .nothingToDo
+    }
+    guard
+      parameters.processKeyring.store(
+        request.payload, as: location.name, deadline: session.key.deadline, place: place)
+    else { return .failed }
     log(Event(isWarning: false, message: "vault '\(request.id)' has a session from \(peer.words)"))
     return .done
   }
@@ -202,24 +253,33 @@ package final class SessionListener: Sendable {
     return SecretBytes.isEqual(stored, payload)
   }
 
+  /// Ends the session that this process holds, and the one that it sees in the kernel.
+  ///
+  /// The sender can be a process for which the kernel refuses keys, or one of another user.
   private func end(_ location: SessionKeyLocation) -> SessionReply.Result {
-    guard let (serial, _) = parameters.processKeyring.find(location.name) else {
-      return .nothingToDo
+    do throws(VaultError) {
+      return try location.end() ? .done : .nothingToDo
+    } catch {
+      return .failed
     }
-    parameters.processKeyring.revoke(serial)
-    return .done
   }
 
+  /// As ``end(_:)``, for sessions that do not open the present file of the vault.
   private func check(_ id: VaultID, at location: SessionKeyLocation) -> SessionReply.Result {
-    let keyring = parameters.processKeyring
-    guard let (serial, _) = keyring.find(location.name),
-      let payload = keyring.read(serial, byteCount: LiveSession.payloadByteCount),
-      let session = LiveSession(parsing: payload, of: serial)
-    else { return .nothingToDo }
-    guard let opens = opens(id, with: session.contentKey) else { return .unreadable }
-    if opens { return .nothingToDo }
-    keyring.revoke(serial)
-    return .done
+    do throws(VaultError) {
+      var hasEnded = false
+      // One of this process, and one in the kernel.
+      for _ in 0..<2 {
+        guard let session = try location.find() else { break }
+        guard let opens = opens(id, with: session.contentKey) else { return .unreadable }
+        if opens { break }
+        try location.revoke(session.key)
+        hasEnded = true
+      }
+      return hasEnded ? .done : .nothingToDo
+    } catch {
+      return .failed
+    }
   }
 
   /// Whether a key opens the present file of the vault; nil if the file cannot be read.
@@ -244,15 +304,16 @@ package final class SessionListener: Sendable {
     }
   }
 
-  /// Logs an event of a peer at its 1st, 2nd, 4th, 8th time and so on.
-  private func report(_ what: String, _ peer: UnixSocket.Peer) {
+  /// Logs an event at its 1st, 2nd, 4th, 8th time and so on.
+  private func report(_ what: String, _ peer: UnixSocket.Peer? = nil) {
     let count = state.withLock { state in
       state.eventCounts[what, default: 0] += 1
       return state.eventCounts[what, default: 0]
     }
     guard count & (count - 1) == 0 else { return }
     let times = count == 1 ? "" : ", \(count) times so far"
-    log(Event(isWarning: true, message: "\(what), from \(peer.words)\(times)"))
+    let origin = peer.map { ", from \($0.words)" } ?? ""
+    log(Event(isWarning: true, message: "\(what)\(origin)\(times)"))
   }
 }
 

@@ -71,16 +71,19 @@ struct SessionAnswers: Sendable {
     guard let path = store.processDirectory, let directory = try RunDirectory.open(path) else {
       return
     }
-    let names = try directory.names().prefix(Self.maximumListenerCount)
-    let frame = request.frame()
-    let deadline = ContinuousClock.now + parameters.socketTimeLimit
-    let results = Mutex<[(name: String, result: Answer)]>([])
-    DispatchQueue.concurrentPerform(iterations: names.count) { index in
-      let name = names[index]
-      let answer = Self.ask(frame, name, directory, before: deadline)
-      results.withLock { $0.append((name, answer)) }
+    var sockets: [String] = []
+    var results: [(name: String, answer: Answer)] = []
+    for name in try directory.names() {
+      if let answer = Answer(refusing: name, in: directory) {
+        results.append((name, answer))
+      } else {
+        sockets.append(name)
+      }
     }
-    for (name, answer) in results.withLock({ $0 }).sorted(by: { $0.name < $1.name }) {
+    results += Self.ask(
+      sockets.prefix(Self.maximumListenerCount), in: directory, Frame(request),
+      before: .now + parameters.socketTimeLimit)
+    for (name, answer) in results.sorted(by: { $0.name < $1.name }) {
       switch answer {
       case .reply(let reply): replies.append(reply)
       case .stale: continue
@@ -90,6 +93,11 @@ struct SessionAnswers: Sendable {
         problems.append("the process with the socket \(path)/\(name) does not answer: \(reason)")
       }
     }
+    if sockets.count > Self.maximumListenerCount {
+      isIncomplete = true
+      problems.append(
+        "\(path) has \(sockets.count) sockets, of which \(Self.maximumListenerCount) were asked")
+    }
   }
 
   private enum Answer: Sendable {
@@ -97,15 +105,42 @@ struct SessionAnswers: Sendable {
     case stale
     case refused(String)
     case silent(String)
+
+    /// - Returns: nil for a socket that can be asked.
+    init?(refusing name: String, in directory: RunDirectory) {
+      guard let reason = directory.refusal(of: name) else { return nil }
+      self = reason == "\(Errno.noSuchFileOrDirectory)" ? .stale : .refused(reason)
+    }
+  }
+
+  /// A request's bytes, for several threads.
+  private final class Frame: Sendable {
+    let bytes: SecretBytes
+
+    init(_ request: borrowing SessionRequest) { bytes = request.frame() }
+  }
+
+  /// Asks each listener on a thread of its own, so that no number of silent ones delays another.
+  private static func ask(
+    _ names: ArraySlice<String>, in directory: RunDirectory, _ frame: Frame,
+    before deadline: ContinuousClock.Instant
+  ) -> [(name: String, answer: Answer)] {
+    let results = Mutex<[(name: String, answer: Answer)]>([])
+    let group = DispatchGroup()
+    for name in names {
+      DispatchQueue(label: "datavault.session-question").async(group: group) {
+        let answer = ask(frame.bytes, name, directory, before: deadline)
+        results.withLock { $0.append((name, answer)) }
+      }
+    }
+    group.wait()
+    return results.withLock { $0 }
   }
 
   private static func ask(
     _ frame: borrowing SecretBytes, _ name: String, _ directory: RunDirectory,
     before deadline: ContinuousClock.Instant
   ) -> Answer {
-    if let reason = directory.refusal(of: name) {
-      return reason == "\(Errno.noSuchFileOrDirectory)" ? .stale : .refused(reason)
-    }
     do throws(Errno) {
       let socket = try UnixSocket.connect(to: name, in: directory)
       guard let peer = socket.peer else { return .refused("the kernel does not say whose it is") }

@@ -53,9 +53,17 @@ final class UnixSocket: Sendable {
   }
 
   /// The next connection; nil if none waits.
-  func accept() -> UnixSocket? {
+  ///
+  /// - Throws: `EMFILE`, `ENFILE`, `ENOBUFS` or `ENOMEM`: the connection still waits.
+  func accept() throws(Errno) -> UnixSocket? {
     let descriptor = Glibc.accept(descriptor, nil, nil)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else {
+      let reason = Errno.current
+      switch reason.rawValue {
+      case EMFILE, ENFILE, ENOBUFS, ENOMEM: throw reason
+      default: return nil
+      }
+    }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     return UnixSocket(descriptor)
@@ -70,6 +78,12 @@ final class UnixSocket: Sendable {
       byteCount == 12
     else { return nil }
     return Peer(processID: Int32(bitPattern: words[0]), userID: words[1])
+  }
+
+  /// Whether the peer has closed its end; one that has only ended its sending still waits for a reply.
+  var isAbandoned: Bool {
+    var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+    return unsafe poll(&entry, 1, 0) == 1 && Int32(entry.revents) & (POLLHUP | POLLERR) != 0
   }
 
   /// Sends all bytes before the deadline.

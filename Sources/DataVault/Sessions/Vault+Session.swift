@@ -48,15 +48,16 @@ extension Vault {
       refusal = error
     }
     // The directory of sockets must not be an obstacle where the kernel has the session.
-    let answers: SessionAnswers?
+    var replies: [SessionReply] = []
+    var problems: [String] = []
     do throws(VaultError) {
-      answers = try SessionAnswers(
+      let answers = try SessionAnswers(
         to: SessionRequest(opening: id, payload: payload), in: store, parameters: parameters)
+      (replies, problems) = (answers.replies, answers.problems)
     } catch {
       if refusal != nil { throw error }
-      answers = nil
+      problems = [error.message]
     }
-    let replies = answers?.replies ?? []
     let processIDs = replies.filter { $0.result == .done }.map(\.processID).sorted()
     if let refusal, processIDs.isEmpty {
       guard let reply = replies.first else { throw refusal }
@@ -64,7 +65,7 @@ extension Vault {
     }
     return VaultSession(
       id: id, deadline: deadline, now: place.now, isInKernel: refusal == nil,
-      processIDs: processIDs, problems: answers?.problems ?? [])
+      processIDs: processIDs, problems: problems)
   }
 
   /// Ends the session that this vault has just begun if the vault has new keys or was deleted.

@@ -87,10 +87,12 @@ public struct VaultSession: Sendable {
   ///
   /// Vaults that were opened through it lock within a second, in every process.
   ///
-  /// It reaches the kernel's keyring, and the processes that listen on a socket of the home.
+  /// It reaches the kernel's keyring, and the processes that listen on a socket of the home. Each of them also ends a
+  /// session that it sees in the kernel, where this process does not.
   ///
   /// - Returns: whether there was a session.
-  /// - Throws: `sessionsUnavailable` if the kernel refuses and no process listens; `busy` if a process does not
+  /// - Throws: `sessionsUnavailable` if the kernel refuses and no process listens, or if a process could not end its
+  ///   session; `busy` if a process does not
   ///   answer, which can then still have the session; `foreignFile`, `permissionsTooOpen` for the directory of
   ///   sockets.
   @discardableResult
@@ -121,6 +123,9 @@ public struct VaultSession: Sendable {
           .busy, "vault '\(id)': " + answers.problems.joined(separator: "; "),
           hint: "try again, or end that process: it can still have the session")
       }
+      if let reply = answers.replies.first(where: { $0.result == .failed }) {
+        throw .processKeptSession(of: id, reply)
+      }
       if let refusal, answers.replies.isEmpty { throw refusal }
       return hasEnded || answers.replies.contains { $0.result == .done }
     }
@@ -138,16 +143,61 @@ public struct VaultSession: Sendable {
   @discardableResult
   package static func endAll(parameters: VaultParameters) throws(VaultError) -> Int {
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      let keyring = JoinedKeyring(parameters)
-      let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
-      var failure: KeyringError?
-      for serial in serials {
-        // A session that cannot be ended must not prevent the end of the others.
-        do throws(KeyringError) { try keyring.revoke(serial) } catch { failure = error }
-      }
+      let (count, failure) = try endEach(parameters)
       if let failure { throw failure }
-      return serials.count
+      return count
     }
+  }
+
+  /// As ``endAll()``, and ends the sessions that the processes of this store's home hold.
+  ///
+  /// - Throws: the errors of ``end(_:in:)``, after every session that can be ended has ended.
+  package static func endAll(
+    in store: any VaultStore, parameters: VaultParameters = VaultParameters()
+  ) async throws(VaultError) -> Int {
+    var count = 0
+    var refusal: VaultError?
+    var failure: VaultError?
+    do throws(KeyringError) {
+      let (endedCount, error) = try endEach(parameters)
+      count = endedCount
+      failure = error.map(VaultError.sessionsUnavailable)
+    } catch {
+      refusal = .sessionsUnavailable(error)
+    }
+    let (processes, problems) = try await SessionProcess.survey(
+      .messaging, in: store, parameters: parameters)
+    if !processes.isEmpty || !problems.isEmpty {
+      for id in try await Vault.list(in: store) {
+        // A process that does not answer must not prevent the end of the other sessions.
+        do throws(VaultError) {
+          if try await end(id, in: store, parameters: parameters) { count += 1 }
+        } catch {
+          failure = failure ?? error
+        }
+      }
+    }
+    if let failure { throw failure }
+    // The processes have ended what the kernel hides from this one.
+    if let refusal, processes.isEmpty { throw refusal }
+    return count
+  }
+
+  /// Ends every session of this user that this process can see.
+  ///
+  /// - Returns: the number of sessions, and the error of one that could not be ended.
+  /// - Throws: the refusal of the kernel.
+  private static func endEach(
+    _ parameters: VaultParameters
+  ) throws(KeyringError) -> (count: Int, failure: KeyringError?) {
+    let keyring = JoinedKeyring(parameters)
+    let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
+    var failure: KeyringError?
+    for serial in serials {
+      // A session that cannot be ended must not prevent the end of the others.
+      do throws(KeyringError) { try keyring.revoke(serial) } catch { failure = error }
+    }
+    return (serials.count, failure)
   }
 }
 

@@ -50,6 +50,10 @@ final class SocketFixture: Sendable {
   func listen(timeLimit: Duration? = nil) throws -> SessionListener {
     var parameters = service
     if let timeLimit { parameters.socketTimeLimit = timeLimit }
+    return try listen(parameters)
+  }
+
+  func listen(_ parameters: VaultParameters) throws -> SessionListener {
     let listener = try SessionListener(for: home.store, parameters: parameters) {
       [weak self] event in self?.lines.withLock { $0.append(event.message) }
     }
@@ -88,6 +92,17 @@ final class SocketFixture: Sendable {
     client.send(bytes)
     client.endSending()
     return client.reply()
+  }
+
+  /// The key with which a session opens the vault; call it before a process listens.
+  func contentKey() async throws -> [UInt8] {
+    let keyring = ManualKeyring(time: time)
+    var parameters = command
+    parameters.sessionKeyring = keyring
+    let found = try await Vault.get(.messaging, in: home.store, parameters: parameters)
+    try await found.unlock(with: credentials("secret"))
+    try await found.openSession(for: .seconds(1))
+    return Array(try #require(keyring.entries.first).bytes.suffix(32))
   }
 
   /// An `open` request for `messaging`, from the specification.
