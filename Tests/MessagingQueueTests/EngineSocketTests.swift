@@ -80,6 +80,38 @@ import VaultedDatabase
         == .vaultLocked)
   }
 
+  @Test func `an engine that finds a stale session waits for another one`() async throws {
+    let vault = try await makeVault()
+    let file = home.path.appending("vaults/messaging.vault").string
+    let before = try Data(contentsOf: URL(fileURLWithPath: file))
+    var kept = VaultSecrets()
+    kept.append(.password(credentials("long secret")))
+    try await vault.rotate(keeping: kept)
+    let after = try Data(contentsOf: URL(fileURLWithPath: file))
+    // The session begins with the old keys, and a backup brings the new ones.
+    let socket = try SessionListener(for: home.store, parameters: home.vaultParameters) { _ in }
+    try before.write(to: URL(fileURLWithPath: file))
+    let old = try await Vault.get(.messaging, in: home.store, parameters: command)
+    try await old.unlock(with: credentials("long secret"))
+    try await old.openSession(for: .seconds(3600))
+    try after.write(to: URL(fileURLWithPath: file))
+
+    let log = RecordingLog()
+    let configuration = EngineConfiguration {
+      $0.unlockTimeout = .seconds(900)
+      $0.logger = log.logger
+    }
+    async let starting = MessagingEngine.start(home, configuration: configuration)
+    for _ in 0..<4000 where !log.messages.contains(where: { $0.contains("has new keys") }) {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    let new = try await Vault.get(.messaging, in: home.store, parameters: command)
+    try await new.unlock(with: credentials("long secret"))
+    try await new.openSession(for: .seconds(3600))
+    try await starting.stop()
+    withExtendedLifetime(vault) { socket?.close() }
+  }
+
   @Test func `stop() removes the socket, and a start without unlockTimeout makes none`()
     async throws
   {

@@ -238,8 +238,14 @@ extension MessagingEngine {
   private static func isUnlockedBySession(
     _ vault: Vault, _ configuration: EngineConfiguration
   ) async throws -> Bool {
-    if try await vault.unlockWithSession() { return true }
-    guard configuration.unlockTimeout > .zero else { return false }
+    let waits = configuration.unlockTimeout > .zero
+    do throws(VaultError) {
+      if try await vault.unlockWithSession() { return true }
+    } catch {
+      guard waits, error.code == .sessionStale else { throw error }
+      configuration.logger.warning("\(error.message)")
+    }
+    guard waits else { return false }
     configuration.logger.notice("the messaging vault is locked: waiting for datavault unlock")
     return try await vault.unlockWithSession(waitingUpTo: configuration.unlockTimeout)
   }
