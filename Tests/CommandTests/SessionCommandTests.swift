@@ -189,4 +189,37 @@ struct SessionCommandTests {
         .expect(69, says: "the kernel's keyring refuses sessions", "\nhint: ")
     }
   }
+
+  @Test func `lock, lock --all and unlock name a process that does not answer`() throws {
+    let silent = try SilentSocket(in: home)
+    defer { silent.close() }
+    try home.run("lock", "messaging").expect(75, says: "does not answer")
+    try home.run("lock", "--all").expect(75, says: "does not answer")
+    let refused = KernelKeys.refused(with: EPERM)
+    let source = ["--home", home.path, "--password-file", home.passwordFile]
+    try Tool.run(["unlock", "messaging"] + source, through: refused)
+      .expect(69, says: "does not answer")
+  }
+}
+
+/// The socket of a process that is stopped.
+private struct SilentSocket {
+  private let descriptor: Int32
+
+  init(in home: TestHome) throws {
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    mkdir(home.path + "/run", 0o700)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = home.path + "/run/1-0.sock"
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
+    let result = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    try #require(result == 0 && listen(descriptor, 16) == 0)
+  }
+
+  func close() { _ = Glibc.close(descriptor) }
 }

@@ -58,9 +58,12 @@ struct UnlockCommand: AsyncParsableCommand {
     do throws(VaultError) {
       try VaultSession.checkAvailability()
     } catch {
-      guard error.code == .sessionsUnavailable,
-        try await !SessionProcess.all(id, in: access.home().store).isEmpty
-      else { throw error }
+      guard error.code == .sessionsUnavailable else { throw error }
+      let (processes, problems) = try await SessionProcess.survey(id, in: access.home().store)
+      if processes.isEmpty {
+        for problem in problems { StandardError.warn(problem) }
+        throw error
+      }
     }
   }
 }
@@ -91,7 +94,7 @@ struct LockCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard let vault else {
-      let count = try await endAll()
+      let count = try await VaultSession.endAll(in: home.home().store)
       return try confirm("ended \(count) session\(count == 1 ? "" : "s")")
     }
     let id = try VaultID(vault)
@@ -102,20 +105,5 @@ struct LockCommand: AsyncParsableCommand {
     // A session can outlive its vault. Without a session, a vault that does not exist is an error.
     _ = try await Vault.get(id, in: store)
     try confirm("vault '\(id)' has no session")
-  }
-
-  /// Ends every session in the kernel, and those that processes of this home hold.
-  private func endAll() async throws -> Int {
-    let store = try home.home().store
-    var refusal: VaultError?
-    var count = 0
-    do throws(VaultError) { count = try VaultSession.endAll() } catch { refusal = error }
-    let processes = try await SessionProcess.all(.messaging, in: store)
-    if let refusal, processes.isEmpty { throw refusal }
-    if processes.isEmpty { return count }
-    for id in try await Vault.list(in: store) where try await VaultSession.end(id, in: store) {
-      count += 1
-    }
-    return count
   }
 }
