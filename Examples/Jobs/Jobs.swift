@@ -90,11 +90,16 @@ struct Desk: Service {
   }
 
   func run() async throws {
-    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .childChannelOption(.autoRead, value: false)
-      .bind(unixDomainSocketPath: socket, cleanupExistingSocketFile: true) { client in
-        client.eventLoop.makeSucceededFuture(client)
+    let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(
+      unixDomainSocketPath: socket, cleanupExistingSocketFile: true
+    ) { client in
+      client.eventLoop.makeCompletedFuture {
+        let decoder = ByteToMessageHandler(LineBasedFrameDecoder(), maximumBufferSize: 65_536)
+        try client.pipeline.syncOperations.addHandler(decoder)
+        // Without a writer of its own, which must not be dropped: a stop drops the clients that wait.
+        return try NIOAsyncChannel<ByteBuffer, Never>(wrappingChannelSynchronously: client)
       }
+    }
     try await withThrowingDiscardingTaskGroup { group in
       try await server.executeThenClose { clients in
         for try await client in clients.cancelOnGracefulShutdown() {
@@ -105,17 +110,11 @@ struct Desk: Service {
     }
   }
 
-  private func serve(_ client: any NIOCore.Channel) async throws {
-    // Wrapped here: a stop drops clients that no task has, and NIO forbids that for a wrapped one.
-    let wrapped = try await client.eventLoop.submit {
-      let decoder = ByteToMessageHandler(LineBasedFrameDecoder(), maximumBufferSize: 65_536)
-      try client.pipeline.syncOperations.addHandler(decoder)
-      return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: client)
-    }.get()
-    try await wrapped.executeThenClose { lines, answers in
-      try await client.setOption(.autoRead, value: true).get()
+  private func serve(_ client: NIOAsyncChannel<ByteBuffer, Never>) async throws {
+    try await client.executeThenClose { lines in
       for try await line in lines.cancelOnGracefulShutdown() {
-        try await answers.write(ByteBuffer(string: answer(String(buffer: line)) + "\n"))
+        let answer = await answer(String(buffer: line)) + "\n"
+        try await client.channel.writeAndFlush(ByteBuffer(string: answer))
       }
     }
   }

@@ -6,6 +6,9 @@ internal import Synchronization
 
 /// A Unix socket on which clients send lines and get an answer to each, in order.
 final class LineServer: Service {
+  /// A client, without a writer of its own, which must not be dropped: a stop drops the clients that wait.
+  private typealias Client = NIOAsyncChannel<ByteBuffer, Never>
+
   private static let maximumClientCount = 256
   /// The timeout for a client that does not read its answers.
   private static let sendTimeout = TimeAmount.seconds(10)
@@ -49,7 +52,7 @@ final class LineServer: Service {
   /// Binds the socket, to which its owner and its group can connect.
   ///
   /// The socket file of a killed daemon is removed. The socket of a running daemon is an error.
-  private func listen() async throws -> NIOAsyncChannel<any Channel, Never> {
+  private func listen() async throws -> NIOAsyncChannel<Client, Never> {
     let group = MultiThreadedEventLoopGroup.singleton
     do {
       try await ClientBootstrap(group: group).connect(unixDomainSocketPath: path).get().close()
@@ -63,9 +66,10 @@ final class LineServer: Service {
       let bound = "\(path).\(getpid())"
       let server = try await ServerBootstrap(group: group)
         .childChannelOption(.allowRemoteHalfClosure, value: true)
-        .childChannelOption(.autoRead, value: false)
         .bind(unixDomainSocketPath: bound, cleanupExistingSocketFile: true) { client in
-          client.eventLoop.makeSucceededFuture(client)
+          client.eventLoop.makeCompletedFuture {
+            try Client(wrappingChannelSynchronously: client)
+          }
         }
       // A file that is not a socket stays: link(2) replaces none.
       guard unsafe chmod(bound, 0o660) == 0, unsafe link(bound, path) == 0 else {
@@ -78,37 +82,25 @@ final class LineServer: Service {
   }
 
   /// Serves a client, unless there are too many.
-  private func admit(_ client: any Channel) async {
+  private func admit(_ client: Client) async {
     let isAdmitted = clientCount.withLock { count in
       count += 1
       return count <= Self.maximumClientCount
     }
     // A client that ends its connection early is no error of the daemon.
-    try? await wrapped(client).executeThenClose { pieces, _ in
+    try? await client.executeThenClose { pieces in
       if isAdmitted {
-        try await serve(client, pieces)
+        try await serve(client.channel, pieces)
       } else {
-        try await send("no - busy\n", to: client)
+        try await send("no - busy\n", to: client.channel)
       }
     }
     clientCount.withLock { $0 -= 1 }
   }
 
-  /// Gives a client's bytes to the task that serves it.
-  ///
-  /// A stop drops clients that no task has yet, which NIO forbids for a wrapped one.
-  private func wrapped(
-    _ client: any Channel
-  ) async throws -> NIOAsyncChannel<ByteBuffer, ByteBuffer> {
-    try await client.eventLoop.submit {
-      try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: client)
-    }.get()
-  }
-
   private func serve(
     _ client: any Channel, _ pieces: NIOAsyncChannelInboundStream<ByteBuffer>
   ) async throws {
-    try await client.setOption(.autoRead, value: true).get()
     try await withGracefulShutdownHandler {
       var buffer = LineBuffer(maximumByteCount: maximumLineByteCount)
       for try await piece in pieces {
