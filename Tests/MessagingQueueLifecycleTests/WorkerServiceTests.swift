@@ -182,9 +182,9 @@ import VaultedDatabase
     }
   }
 
-  @Test func `a handler whose lease is lost is cancelled, and settles nothing`() async throws {
-    let (vault, log) = (try await makeVault(), log)
-    let worker = Worker(channel) { job in
+  /// A worker whose handler notes its beginning and its cancellation, and does nothing else.
+  private func waitingWorker(concurrency: Int? = nil) -> Worker {
+    Worker(channel, concurrency: concurrency) { [log] _ in
       log.note("begin")
       do {
         try await Task.sleep(for: .seconds(600))
@@ -193,6 +193,11 @@ import VaultedDatabase
         throw error
       }
     }
+  }
+
+  @Test func `a handler whose lease is lost is cancelled, and settles nothing`() async throws {
+    let (vault, log) = (try await makeVault(), log)
+    let worker = waitingWorker()
     try await withGroup([worker], vault) {
       $0.lease = .milliseconds(300)
     } _: { _, messages, service in
@@ -266,15 +271,7 @@ import VaultedDatabase
 
   @Test func `a lock cancels handlers and ends the group, and the jobs come again`() async throws {
     let (vault, log) = (try await makeVault(), log)
-    let worker = Worker(channel) { _ in
-      log.note("begin")
-      do {
-        try await Task.sleep(for: .seconds(600))
-      } catch {
-        log.note("cancelled")
-        throw error
-      }
-    }
+    let worker = waitingWorker()
     let error = await #expect(throws: EngineError.self) {
       try await withGroup([worker], vault) {
         $0.lease = .milliseconds(300)
@@ -299,15 +296,7 @@ import VaultedDatabase
     async throws
   {
     let (vault, log) = (try await makeVault(), log)
-    let worker = Worker(channel, concurrency: 1) { _ in
-      log.note("begin")
-      do {
-        try await Task.sleep(for: .seconds(600))
-      } catch {
-        log.note("cancelled")
-        throw error
-      }
-    }
+    let worker = waitingWorker(concurrency: 1)
     await #expect(throws: EngineError.self) {
       try await withGroup([worker], vault) {
         $0.lease = .seconds(3600)
