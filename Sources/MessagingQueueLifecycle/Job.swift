@@ -10,7 +10,7 @@ public struct Job: Sendable {
   private let place: Place
   private let completion: Completion
 
-  /// Where ``complete(_:)`` commits.
+  /// Where the handler's rows are committed.
   enum Place: Sendable {
     case engine(MessagingEngine)
     /// A test's own, which has no lease.
@@ -37,25 +37,8 @@ public struct Job: Sendable {
   public func complete<Value: Sendable>(
     _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws -> Value {
-    completion.begin()
-    do {
-      let value: Value
-      switch place {
-      case .engine(let engine):
-        let token = delivery.token
-        value = try await engine.write { db in
-          let value = try body(db)
-          try engine.acknowledge(token, in: db)
-          return value
-        }
-      case .database(let database):
-        value = try await database.write(body)
-      }
-      completion.succeed()
-      return value
-    } catch {
-      completion.fail()
-      throw error
+    try await settle(as: .acknowledged, body) { engine, token, db in
+      try engine.acknowledge(token, in: db)
     }
   }
 
@@ -64,19 +47,62 @@ public struct Job: Sendable {
     try await complete { _ in }
   }
 
-  /// Whether a handler has acknowledged its job by itself.
+  /// Commits the handler's own rows and makes a dead letter of the job together, or neither.
+  ///
+  /// As ``complete(_:)``. Without rows, throw ``JobFailure/reject(reason:)``.
+  ///
+  /// - Parameter reason: what exceeds 1,024 bytes is cut off.
+  @discardableResult
+  public func reject<Value: Sendable>(
+    reason: String, _ body: @escaping @Sendable (Database) throws -> Value
+  ) async throws -> Value {
+    let reason = JobResult.reason(reason)
+    return try await settle(as: .rejected(reason: reason), body) { engine, token, db in
+      try engine.reject(token, reason: reason, in: db)
+    }
+  }
+
+  private func settle<Value: Sendable>(
+    as result: JobResult, _ body: @escaping @Sendable (Database) throws -> Value,
+    _ settlement: @escaping @Sendable (MessagingEngine, LeaseToken, Database) throws -> Void
+  ) async throws -> Value {
+    completion.begin()
+    do {
+      let value: Value
+      switch place {
+      case .engine(let engine):
+        let token = delivery.token
+        value = try await engine.write { db in
+          let value = try body(db)
+          try settlement(engine, token, db)
+          return value
+        }
+      case .database(let database):
+        value = try await database.write(body)
+      }
+      completion.succeed(result)
+      return value
+    } catch {
+      completion.fail()
+      throw error
+    }
+  }
+
+  /// Whether a handler has settled its job by itself.
   final class Completion: Sendable {
-    private enum State { case open, underWay, done }
+    private enum State: Equatable { case open, underWay, done(JobResult) }
 
     private let state = Mutex(State.open)
 
-    /// Whether the acknowledgement is committed.
-    var isDone: Bool { state.withLock { $0 == .done } }
-    /// Whether the job has no acknowledgement that is committed or under way.
+    /// The settlement that is committed; nil if there is none.
+    var result: JobResult? {
+      state.withLock { state in if case .done(let result) = state { result } else { nil } }
+    }
+    /// Whether the job has no settlement that is committed or under way.
     var isOpen: Bool { state.withLock { $0 == .open } }
 
     func begin() { state.withLock { if $0 == .open { $0 = .underWay } } }
-    func succeed() { state.withLock { $0 = .done } }
+    func succeed(_ result: JobResult) { state.withLock { $0 = .done(result) } }
     func fail() { state.withLock { if $0 == .underWay { $0 = .open } } }
   }
 }
@@ -149,7 +175,7 @@ public enum JobResult: Sendable, Hashable {
   }
 
   /// A text within the limits of a reason: its first scalars, of at most 1,024 bytes together.
-  private static func reason(_ text: String) -> String {
+  static func reason(_ text: String) -> String {
     if text.isEmpty { return "failed" }
     var byteCount = 0
     let kept = text.unicodeScalars.prefix { scalar in

@@ -81,7 +81,12 @@ struct RunningJob: Sendable {
   private func settle(
     _ outcome: Result<Void, any Error>, _ completion: Job.Completion, _ handle: Handle
   ) async -> WorkerMetrics.Result {
-    if completion.isDone { return .acknowledged }
+    switch completion.result {
+    case .acknowledged: return .acknowledged
+    case .rejected(let reason): return await buried(.rejected, reason)
+    // A handler cannot have another result committed.
+    case .retried, nil: break
+    }
     let token = delivery.token
     do throws(EngineError) {
       switch outcome {
@@ -92,6 +97,7 @@ struct RunningJob: Sendable {
         try await repeating { () throws(EngineError) in
           _ = try await engine.release(token, countsAttempt: false)
         }
+        log(.notice, "a job was released, because the shutdown waits no longer")
         return .released
       case .failure where handle.interruption == .lostLease:
         throw EngineError(.unknownLease, "the lease of a job was lost")
@@ -116,18 +122,22 @@ struct RunningJob: Sendable {
       try await repeating { () throws(EngineError) in
         try await engine.reject(token, reason: reason)
       }
-      log(.notice, "a job was rejected")
-      await configuration.onDeath(delivery, reason)
-      return .rejected
+      return await buried(.rejected, reason)
     case .retried(let delay, let reason):
       let isDead = try await repeating { () throws(EngineError) in
         try await engine.release(token, after: delay, reason: reason)
       }
-      guard isDead else { return .retried }
-      log(.notice, "a job failed its last attempt")
-      await configuration.onDeath(delivery, reason)
-      return .exhausted
+      return isDead ? await buried(.exhausted, reason) : .retried
     }
+  }
+
+  /// Reports a job that has become a dead letter.
+  private func buried(_ result: WorkerMetrics.Result, _ reason: String) async
+    -> WorkerMetrics.Result
+  {
+    log(.notice, result == .rejected ? "a job was rejected" : "a job failed its last attempt")
+    await configuration.onDeath(delivery, reason)
+    return result
   }
 
   /// Repeats a settlement after temporary errors for as long as the lease can last.

@@ -70,7 +70,7 @@ public struct Worker: Sendable {
   /// - Parameters:
   ///   - attempt: the number of the attempt. Default: 1.
   ///   - backoff: default: the default one; its jitter is left out, so that the delay is known.
-  ///   - database: where ``Job/complete(_:)`` commits. Default: an empty database in memory.
+  ///   - database: where the handler's rows are committed. Default: an empty database in memory.
   /// - Returns: what would become of the job.
   public func `try`(
     _ message: Message, attempt: Int = 1, backoff: Backoff = Backoff(),
@@ -88,11 +88,9 @@ public struct Worker: Sendable {
     let job = Job(delivery, in: .database(try database ?? DatabaseQueue()), completion)
     do {
       try await handler(job)
-      return .acknowledged
-    } catch  where !completion.isDone {
-      return JobResult(error, attempt: attempt, backoff) { 0 }
+      return completion.result ?? .acknowledged
     } catch {
-      return .acknowledged
+      return completion.result ?? JobResult(error, attempt: attempt, backoff) { 0 }
     }
   }
 

@@ -153,6 +153,33 @@ import VaultedDatabase
     }
   }
 
+  @Test func `reject() commits the handler's rows with the dead letter, and reports the death`()
+    async throws
+  {
+    let (vault, log) = (try await makeVault(), log)
+    let worker = Worker(channel, maximumAttempts: 1) { job in
+      let text = job.delivery.string ?? ""
+      try await job.reject(reason: "refused \(text)") { db in
+        try db.execute(sql: "CREATE TABLE IF NOT EXISTS mine (text)")
+        try db.execute(sql: "INSERT INTO mine VALUES (?)", arguments: [text])
+        if text == "undone" { throw JobFailure.retry(reason: "undone") }
+      }
+    }
+    try await withGroup([worker], vault) {
+      $0.onDeath = { delivery, reason in log.note("\(delivery.string ?? ""): \(reason)") }
+    } _: { _, messages, _ in
+      try await publish(["kept", "undone"], messages)
+      try await log.wait(for: "kept: refused kept")
+      try await log.wait(for: "undone: undone")
+    }
+    try await after(vault) { engine in
+      let texts = try await engine.read { try String.fetchAll($0, sql: "SELECT text FROM mine") }
+      #expect(texts == ["kept"])
+      let dead = try await engine.deadLetters(of: channel)
+      #expect(Set(dead.map(\.reason)) == ["refused kept", "undone"])
+    }
+  }
+
   @Test func `the lease of a job is renewed while its handler works`() async throws {
     let (vault, log) = (try await makeVault(), log)
     let worker = Worker(channel) { _ in

@@ -75,6 +75,12 @@ import Testing
     #expect(
       try await completing.try(message, database: database)
         == .retried(after: .seconds(10), reason: "DatabaseError"))
+    let rejecting = worker { job in
+      try await job.reject(reason: "no") { try $0.execute(sql: "INSERT INTO mine VALUES (1)") }
+    }
+    #expect(try await rejecting.try(message, database: database) == .rejected(reason: "no"))
+    #expect(
+      try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mine") } == 1)
     let failing = worker { job in try await job.complete { _ in throw JobFailure.retry() } }
     #expect(try await failing.try("a") == .retried(after: .seconds(10), reason: "retried"))
   }

@@ -98,35 +98,49 @@ struct SessionReply: Sendable, Equatable {
   /// - Returns: nil for a frame that breaks the format.
   init?(parsing frame: borrowing SecretBytes) {
     guard frame.byteCount == Self.byteCount else { return nil }
-    let bytes = unsafe frame.withUnsafeBytes { unsafe Array($0) }
-    func number(at offset: Int) -> Int64 {
-      Int64(
-        bitPattern: bytes[offset..<offset + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      )
-    }
-    guard Array(bytes[0..<4]) == SessionFrame.mark, let result = Result(rawValue: bytes[4]),
-      bytes[5] == 1 || bytes[5] == 2, number(at: 18) >= 0, number(at: 26) >= 0
+    var rest = unsafe frame.withUnsafeBytes { unsafe Array($0) }[...]
+    let mark = rest.prefix(4)
+    rest.removeFirst(4)
+    let result = Result(rawValue: rest.removeNumber())
+    let state = rest.removeNumber(UInt8.self)
+    processID = rest.removeNumber()
+    since = rest.removeNumber()
+    let (deadline, retryDelay) = (rest.removeNumber(Int64.self), rest.removeNumber(Int64.self))
+    guard Array(mark) == SessionFrame.mark, let result, state == 1 || state == 2, deadline >= 0,
+      retryDelay >= 0
     else { return nil }
     self.result = result
-    isServing = bytes[5] == 2
-    processID = Int32(truncatingIfNeeded: number(at: 6) & 0xFFFF_FFFF)
-    since = number(at: 10)
-    deadline = .nanoseconds(number(at: 18))
-    retryDelay = .nanoseconds(number(at: 26))
+    isServing = state == 2
+    self.deadline = .nanoseconds(deadline)
+    self.retryDelay = .nanoseconds(retryDelay)
   }
 
   /// The bytes on the socket; no secret.
   var frame: SecretBytes {
     var bytes = SessionFrame.mark + [result.rawValue, isServing ? 2 : 1]
-    for (number, byteCount) in [
-      (Int64(processID), 4), (since, 8), (deadline.wholeNanoseconds, 8),
-      (retryDelay.wholeNanoseconds, 8),
-    ] {
-      for index in 0..<byteCount {
-        bytes.append(UInt8(truncatingIfNeeded: number >> Int64(8 * index)))
-      }
-    }
+    bytes.append(number: processID)
+    bytes.append(number: since)
+    bytes.append(number: deadline.wholeNanoseconds)
+    bytes.append(number: retryDelay.wholeNanoseconds)
     return SecretBytes(copying: bytes)
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Removes a little-endian number from the beginning.
+  fileprivate mutating func removeNumber<Number: FixedWidthInteger>(
+    _: Number.Type = Number.self
+  ) -> Number {
+    let bytes = prefix(Number.bitWidth / 8)
+    removeFirst(bytes.count)
+    return bytes.reversed().reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+  }
+}
+
+extension [UInt8] {
+  /// Appends a little-endian number.
+  fileprivate mutating func append(number: some FixedWidthInteger) {
+    unsafe Swift.withUnsafeBytes(of: number.littleEndian) { unsafe append(contentsOf: $0) }
   }
 }
 

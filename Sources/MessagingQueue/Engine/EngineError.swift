@@ -126,29 +126,41 @@ extension EngineError {
 
 extension EngineError {
   /// The error for a refusal of ``StartDecision``.
-  init(refusing code: Code, _ home: DataVaultHome) {
-    switch code {
+  init(_ refusal: StartDecision.Refusal, _ home: DataVaultHome) {
+    let vault = "the messaging vault in \(home.path)"
+    switch refusal {
     case .keyMissing:
       self.init(
-        code, "there are messages in \(home.path), but no vault that has their key",
+        .keyMissing, "there are messages in \(home.path), but no vault that has their key",
         hint: "restore vaults/messaging.vault from a backup")
     case .vaultMissing:
       self.init(
-        code, "the messaging vault is not in \(home.path), and none was made in its place",
+        .vaultMissing, "\(vault) is missing, and none was made in its place",
         hint:
-          "check that this is the right home and that its file system is mounted; in a new home "
-          + "run datavault lock \(VaultID.messaging) and datavault secure first")
+          "check that this is the right home and that its file system is mounted; to begin a new "
+          + "home, end a session with datavault lock \(VaultID.messaging), then run datavault secure"
+      )
+    case .nothingSecured:
+      self.init(
+        .vaultMissing, "there is no messaging vault in \(home.path), and a secured one is required",
+        hint:
+          "check that this is the right home and that its file system is mounted; to begin a new "
+          + "home, run datavault secure")
     case .notSecured:
       self.init(
-        code,
-        "the messaging vault in \(home.path) opens with the publicly known password, but a secured one "
-          + "is required, or named by a session",
-        hint:
-          "run datavault secure; if the vault was replaced, restore it, or end the session with "
-          + "datavault lock \(VaultID.messaging)")
-    default:
+        .notSecured,
+        "\(vault) opens with the publicly known password, but a secured one is required",
+        hint: "run datavault secure")
+    case .replaced:
       self.init(
-        code, "the messaging vault in \(home.path) is locked",
+        .notSecured,
+        "\(vault) opens with the publicly known password, but a session names a secured one",
+        hint:
+          "restore the vault if it was replaced; otherwise end the session with "
+          + "datavault lock \(VaultID.messaging)")
+    case .locked:
+      self.init(
+        .vaultLocked, "\(vault) is locked",
         hint: "run datavault unlock \(VaultID.messaging) as this user, or give its password")
     }
   }

@@ -42,7 +42,7 @@ extension MessagingEngine {
       let engine = try await startUnlessLocked(
         home, vault: vault, configuration: configuration,
         stateStore: EngineStateStore(logger: configuration.logger))
-      guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
+      guard let engine else { throw EngineError(.locked, home) }
       if waits {
         // A first start has just made the home.
         await socket.open()
@@ -186,14 +186,14 @@ extension MessagingEngine {
       case (.trySession, _):
         let vault = try await messagingVault(home, given: given)
         guard try await isUnlockedBySession(vault, configuration) else {
-          throw EngineError(refusing: .vaultLocked, home)
+          throw EngineError(.locked, home)
         }
         return vault
-      case (.refuse(let code), _):
-        throw EngineError(refusing: code, home)
+      case (.refuse(let refusal), _):
+        throw EngineError(refusal, home)
       }
     } catch let error as VaultError where error.code == .wrongPassword {
-      throw EngineError(refusing: .vaultLocked, home)
+      throw EngineError(.locked, home)
     } catch {
       throw EngineError(starting: error)
     }
@@ -210,8 +210,8 @@ extension MessagingEngine {
     do {
       let decision = try await startDecision(
         home, given: nil, requiresSecuredVault: requiresSecuredVault)
-      guard case .refuse(let code) = decision.action else { return nil }
-      return EngineError(refusing: code, home)
+      guard case .refuse(let refusal) = decision.action else { return nil }
+      return EngineError(refusal, home)
     } catch {
       throw EngineError(starting: error)
     }

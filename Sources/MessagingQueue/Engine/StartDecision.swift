@@ -36,7 +36,23 @@ package struct StartDecision: Sendable, Hashable {
     case tryStandardCredentials
     /// Look for a session that opens the vault; refuse if there is none.
     case trySession
-    case refuse(EngineError.Code)
+    case refuse(Refusal)
+  }
+
+  /// Why the engine does not start.
+  package enum Refusal: Sendable, Hashable {
+    /// There is a database, but no vault with its key.
+    case keyMissing
+    /// The vault is missing that the caller gave or a session names.
+    case vaultMissing
+    /// There is no vault, and a secured one is required.
+    case nothingSecured
+    /// The vault is not secured, and a secured one is required.
+    case notSecured
+    /// The vault is not secured, but a session names it.
+    case replaced
+    /// No session opens the vault.
+    case locked
   }
 
   package var given: GivenVault
@@ -62,10 +78,11 @@ package struct StartDecision: Sendable, Hashable {
     switch (stored, given) {
     case (.absent, _) where databaseExists: .refuse(.keyMissing)
     case (.absent, .none) where !sessionExists && !requiresSecuredVault: .createStandardVault
+    case (.absent, .none) where !sessionExists: .refuse(.nothingSecured)
     case (.absent, _): .refuse(.vaultMissing)
     case (.standard, _) where requiresSecuredVault: .refuse(.notSecured)
     case (.standard, .unlocked), (.secured, .unlocked): .useGivenVault
-    case (.standard, _) where sessionExists: .refuse(.notSecured)
+    case (.standard, _) where sessionExists: .refuse(.replaced)
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
     case (.secured, .none), (.secured, .locked): .trySession
     }
