@@ -72,10 +72,14 @@ extension Duration {
     return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 
-  /// The duration in milliseconds, rounded up, so that a wait does not end too early.
+  /// The duration in milliseconds, rounded up, so that a wait does not end too early; at most `Int64.max`.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let perMillisecond: Int64 = 1_000_000_000_000_000
-    return seconds * 1000 + (attoseconds + perMillisecond - 1) / perMillisecond
+    let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1000)
+    if isTooLong { return seconds > 0 ? .max : .min }
+    let (sum, exceeds) = whole.addingReportingOverflow(
+      (attoseconds + perMillisecond - 1) / perMillisecond)
+    return exceeds ? .max : sum
   }
 }

@@ -29,10 +29,10 @@ public struct Job: Sendable {
   ///       try db.execute(sql: "INSERT INTO sent (mail) VALUES (?)", arguments: [id])
   ///     }
   ///
-  /// Call it at most once, as the last step. The handler's return then settles nothing more.
+  /// Call it as the last step. The handler's return then settles nothing more.
   ///
   /// - Throws: the errors of `MessagingEngine.write(_:)`; `unknownLease` if the lease went to
-  ///   another worker. Nothing is committed then.
+  ///   another worker, or the handler has already settled the job. Nothing is committed then.
   @discardableResult
   public func complete<Value: Sendable>(
     _ body: @escaping @Sendable (Database) throws -> Value
@@ -66,7 +66,7 @@ public struct Job: Sendable {
     as result: JobResult, _ body: @escaping @Sendable (Database) throws -> Value,
     _ settlement: @escaping @Sendable (MessagingEngine, LeaseToken, Database) throws -> Void
   ) async throws -> Value {
-    completion.begin()
+    try completion.begin()
     do {
       let value: Value
       switch place {
@@ -101,9 +101,18 @@ public struct Job: Sendable {
     /// Whether the job has no settlement that is committed or under way.
     var isOpen: Bool { state.withLock { $0 == .open } }
 
-    func begin() { state.withLock { if $0 == .open { $0 = .underWay } } }
+    /// - Throws: `unknownLease` if there is another one.
+    func begin() throws(EngineError) {
+      let isFirst = state.withLock { state in
+        guard state == .open else { return false }
+        state = .underWay
+        return true
+      }
+      if !isFirst { throw EngineError(.unknownLease, "the handler has already settled this job") }
+    }
+
     func succeed(_ result: JobResult) { state.withLock { $0 = .done(result) } }
-    func fail() { state.withLock { if $0 == .underWay { $0 = .open } } }
+    func fail() { state.withLock { $0 = .open } }
   }
 }
 

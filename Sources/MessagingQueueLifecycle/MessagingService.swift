@@ -90,7 +90,7 @@ public final class MessagingService: Service {
     let stateStore = EngineStateStore(logger: configuration.logger)
     holder.begin(stateStore)
     await socket.open()
-    socket.report(isServing: false)
+    socket.report(nil)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {
       () async -> Result<MessagingEngine?, EngineError> in
@@ -114,7 +114,7 @@ public final class MessagingService: Service {
   private func serve(_ engine: MessagingEngine) async throws(EngineError) {
     // A first start has just made the home.
     await socket.open()
-    socket.report(isServing: true)
+    socket.report(engine)
     holder.run(engine)
     var isLockedOut = false
     for await state in engine.states.cancelOnGracefulShutdown() {

@@ -91,10 +91,12 @@ struct RunningJob: Sendable {
     do throws(EngineError) {
       switch outcome {
       case .success:
-        try await repeating { () throws(EngineError) in try await engine.acknowledge(token) }
+        try await repeating(handle) { () throws(EngineError) in
+          try await engine.acknowledge(token)
+        }
         return .acknowledged
       case .failure where handle.interruption == .shutdown:
-        try await repeating { () throws(EngineError) in
+        try await repeating(handle) { () throws(EngineError) in
           _ = try await engine.release(token, countsAttempt: false)
         }
         log(.notice, "a job was released, because the shutdown waits no longer")
@@ -102,7 +104,7 @@ struct RunningJob: Sendable {
       case .failure where handle.interruption == .lostLease:
         throw EngineError(.unknownLease, "the lease of a job was lost")
       case .failure(let error):
-        return try await settle(failedBy: error)
+        return try await settle(failedBy: error, handle)
       }
     } catch {
       log(.warning, "a job was not settled: \(error.code)")
@@ -111,7 +113,7 @@ struct RunningJob: Sendable {
   }
 
   private func settle(
-    failedBy error: any Error
+    failedBy error: any Error, _ handle: Handle
   ) async throws(EngineError) -> WorkerMetrics.Result {
     let token = delivery.token
     switch JobResult(
@@ -119,12 +121,12 @@ struct RunningJob: Sendable {
     {
     case .acknowledged: return .acknowledged
     case .rejected(let reason):
-      try await repeating { () throws(EngineError) in
+      try await repeating(handle) { () throws(EngineError) in
         try await engine.reject(token, reason: reason)
       }
       return await buried(.rejected, reason)
     case .retried(let delay, let reason):
-      let isDead = try await repeating { () throws(EngineError) in
+      let isDead = try await repeating(handle) { () throws(EngineError) in
         try await engine.release(token, after: delay, reason: reason)
       }
       return isDead ? await buried(.exhausted, reason) : .retried
@@ -140,17 +142,18 @@ struct RunningJob: Sendable {
     return result
   }
 
-  /// Repeats a settlement after temporary errors for as long as the lease can last.
+  /// Repeats a settlement after temporary errors for as long as the lease can last and a shutdown waits.
   private func repeating<Value>(
-    _ body: () async throws(EngineError) -> Value
+    _ handle: Handle, _ body: () async throws(EngineError) -> Value
   ) async throws(EngineError) -> Value {
     let end = ContinuousClock.now + configuration.lease
     while true {
       do throws(EngineError) {
         return try await body()
       } catch {
-        let codes: Set<EngineError.Code> = [.busy, .diskFull, .inputOutput, .outcomeUnknown]
-        guard codes.contains(error.code), .now < end else { throw error }
+        guard error.code.isTemporary, handle.interruption != .shutdown, .now < end else {
+          throw error
+        }
         try? await Task.sleep(for: min(.seconds(1), configuration.lease / 10))
       }
     }

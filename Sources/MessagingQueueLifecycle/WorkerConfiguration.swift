@@ -13,8 +13,11 @@ public struct WorkerConfiguration: Sendable {
   ///
   /// The lease is extended at a third of it, as long as the handler works.
   ///
-  /// After a kill, its jobs come again when it ends. Default: 30 seconds.
+  /// After a kill, its jobs come again when it ends. From 100 milliseconds to 366 days; default: 30
+  /// seconds.
   public var lease: Duration = .seconds(30)
+
+  static let minimumLease = Duration.milliseconds(100)
 
   /// How often a job is delivered before it becomes a dead letter; nil for no limit.
   ///

@@ -80,7 +80,8 @@ struct WorkerSchedule: Sendable {
       lanes[lane].reservedCount = 0
       lanes[lane].runningCount += deliveries.count
       actions = deliveries.map {
-        isDraining ? .giveBack(lane: lane, $0) : .run(lane: lane, $0)
+        isDraining || lanes[lane].isPaused
+          ? .giveBack(lane: lane, $0) : .run(lane: lane, $0)
       }
       if deliveries.isEmpty { actions += wait(lane, .awaitMessages(lane: lane)) }
     case .receiveFailed(let lane):

@@ -13,8 +13,8 @@ internal import Synchronization
 ///       services: [messages, workers], gracefulShutdownSignals: [.sigterm], logger: logger
 ///     ).run()
 ///
-/// Free slots are divided among the channels in turn, so that no channel starves another. At a
-/// shutdown running handlers can finish (``WorkerConfiguration/drainTimeout``). When the vault is
+/// Free slots are divided among the channels in turn. Long jobs of one channel can hold all of them:
+/// ``Worker/concurrency`` limits that. At a shutdown running handlers can finish (``WorkerConfiguration/drainTimeout``). When the vault is
 /// locked, handlers are cancelled, and their jobs come again after the unlock, when their leases have
 /// ended.
 public final class WorkerService: Service {
@@ -84,7 +84,7 @@ public final class WorkerService: Service {
       do {
         try await prepare(engine)
         try await serve(engine)
-      } catch let error as EngineError where Self.passing.contains(error.code) || isShuttingDown {
+      } catch let error as EngineError where error.code.canPass || isShuttingDown {
         if isShuttingDown { return }
         configuration.logger.notice("the workers wait for the engine: \(error.code)")
         // An engine that ends is possibly still handed out.
@@ -92,11 +92,6 @@ public final class WorkerService: Service {
       }
     }
   }
-
-  /// Errors after which another engine, or the same, can continue.
-  private static let passing: Set<EngineError.Code> = [
-    .vaultLocked, .stopped, .busy, .diskFull, .inputOutput, .outcomeUnknown,
-  ]
 
   /// - Returns: nil if the shutdown came first.
   private func engine() async throws -> MessagingEngine? {
@@ -109,6 +104,14 @@ public final class WorkerService: Service {
   }
 
   private func prepare(_ engine: MessagingEngine) async throws(EngineError) {
+    let lease = configuration.lease
+    guard lease >= WorkerConfiguration.minimumLease,
+      lease <= EngineConfiguration.maximumLeaseDuration
+    else {
+      throw EngineError(
+        .invalidArgument, "a worker's lease of \(lease) is not from 100 ms to 366 days",
+        hint: "it is extended at each third of it, with a commit")
+    }
     for worker in workers {
       let limit =
         switch worker.attempts {
@@ -148,4 +151,12 @@ public final class WorkerService: Service {
   }
 
   private var isShuttingDown: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
+}
+
+extension EngineError.Code {
+  /// Whether the same call can succeed later, on the same engine.
+  var isTemporary: Bool { [.busy, .diskFull, .inputOutput, .outcomeUnknown].contains(self) }
+
+  /// Whether the same call can succeed later, on the same engine or on another one.
+  var canPass: Bool { isTemporary || [.vaultLocked, .stopped].contains(self) }
 }

@@ -109,10 +109,10 @@ final class WorkerSession: Sendable {
   }
 
   private func fail(_ lane: Int, _ error: EngineError) {
-    if [.vaultLocked, .stopped].contains(error.code) {
-      end(error)
-    } else {
+    if error.code.isTemporary {
       configuration.logger.warning("a receive failed: \(error.code)")
+    } else {
+      end(error)
     }
     report.yield(.receiveFailed(lane: lane))
   }

@@ -180,6 +180,20 @@ import VaultedDatabase
     }
   }
 
+  @Test(arguments: [Duration.zero, .milliseconds(99), .seconds(367 * 86_400)])
+  func `a lease out of range ends the service with invalidArgument`(lease: Duration) async throws {
+    let vault = try await makeVault()
+    let error = await #expect(throws: EngineError.self) {
+      try await withGroup([Worker(channel) { _ in }], vault) {
+        $0.lease = lease
+      } _: { _, messages, _ in
+        _ = try await messages.engine()
+        while messages.state != .stopped { try await Task.sleep(for: .milliseconds(5)) }
+      }
+    }
+    #expect(error?.code == .invalidArgument)
+  }
+
   @Test func `the lease of a job is renewed while its handler works`() async throws {
     let (vault, log) = (try await makeVault(), log)
     let worker = Worker(channel) { _ in

@@ -81,6 +81,11 @@ import Testing
     #expect(try await rejecting.try(message, database: database) == .rejected(reason: "no"))
     #expect(
       try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM mine") } == 1)
+    let settlingTwice = worker { job in
+      try await job.complete()
+      try await job.reject(reason: "no") { _ in }
+    }
+    #expect(try await settlingTwice.try("a") == .acknowledged)
     let failing = worker { job in try await job.complete { _ in throw JobFailure.retry() } }
     #expect(try await failing.try("a") == .retried(after: .seconds(10), reason: "retried"))
   }
@@ -175,6 +180,14 @@ import Testing
       actions = schedule.handle(.finished(lane: lane))
     }
     #expect(turns == [0, 1, 2, 0, 1, 2, 0, 1, 2])
+  }
+
+  @Test func `a channel that is paused while it receives gives the jobs back`() {
+    var schedule = WorkerSchedule(slotCount: 1, limits: [nil])
+    _ = schedule.handle(.start)
+    _ = schedule.handle(.paused([0]))
+    let job = deliveries(1)[0]
+    #expect(schedule.handle(.received(lane: 0, [job])) == [.giveBack(lane: 0, job)])
   }
 
   @Test func `a paused channel receives nothing until it is resumed`() {

@@ -72,7 +72,7 @@ import VaultedDatabase
     try await engine.publish(Message(channel: Channel("c"), payload: [1]))
 
     #expect(
-      try await VaultSession.end(.messaging, in: home.store, parameters: command))
+      try await VaultSession.end(.messaging, in: home.store, parameters: command).count == 1)
     for await state in engine.states where state == .refused(.vaultLocked) { break }
     #expect(socketCount() == 0)
     #expect(

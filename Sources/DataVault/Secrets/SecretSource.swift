@@ -27,7 +27,8 @@ public enum SecretSource: Sendable, Hashable {
   ///
   /// A program without a slash in its name is found in `$PATH`. Its standard input is `/dev/null`, its standard
   /// error is this process's. It must end with exit code 0 within the time limit, by default 30 seconds. After
-  /// that time, the program and its process group are killed.
+  /// that time, the program and its process group are killed. It cannot ask at the terminal, of which it is in a
+  /// background group.
   case command([String], timeLimit: Duration = .seconds(30))
 
   /// The maximum size of a secret without its final newline, in bytes.

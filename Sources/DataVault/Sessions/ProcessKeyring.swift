@@ -13,7 +13,6 @@ package final class ProcessKeyring: Sendable {
 
   /// A session that the keyring holds.
   private final class Entry: Sendable {
-    /// Negative, unlike the serials of the kernel.
     let serial: Int32
     let payload: SecretBytes
     let deadline: Duration
@@ -73,7 +72,7 @@ package final class ProcessKeyring: Sendable {
     var box = Optional(consume copy)
     let isStored = state.withLock { state in
       guard state.listenerCounts[place] != nil, let payload = box.take() else { return false }
-      state.lastSerial -= 1
+      state.lastSerial += 1
       state.entries[name] = Entry(state.lastSerial, payload, deadline: deadline, place: place)
       return true
     }
@@ -99,10 +98,11 @@ package final class ProcessKeyring: Sendable {
     }
   }
 
-  func serials(withPrefix prefix: String) -> [Int32] {
+  /// The sessions that came through the listeners of this directory; nil for all.
+  func serials(at place: String?) -> [Int32] {
     sweep()
     return state.withLock { state in
-      state.entries.filter { $0.key.hasPrefix(prefix) }.map(\.value.serial)
+      state.entries.values.filter { place == nil || $0.place == place }.map(\.serial)
     }
   }
 
@@ -136,55 +136,4 @@ package final class ProcessKeyring: Sendable {
       scheduleSweep()
     }
   }
-}
-
-/// The sessions of this process: those in the kernel, and those that came by a socket.
-///
-/// A new session is stored in the kernel alone. A session of the socket has precedence, because it exists only where
-/// the kernel did not have the same.
-struct JoinedKeyring: SessionKeyring {
-  let kernel: any SessionKeyring
-  let process: ProcessKeyring
-
-  init(_ parameters: VaultParameters) {
-    kernel = parameters.sessionKeyring
-    process = parameters.processKeyring
-  }
-
-  func store(
-    _ payload: borrowing SecretBytes, as name: String, wholeSeconds: UInt32
-  ) throws(KeyringError) {
-    try kernel.store(payload, as: name, wholeSeconds: wholeSeconds)
-  }
-
-  func find(_ name: String) throws(KeyringError) -> KeyringEntry {
-    if let (serial, _) = process.find(name) { return .present(serial: serial) }
-    return try kernel.find(name)
-  }
-
-  func read(_ serial: Int32, byteCount: Int) throws(KeyringError) -> SecretBytes? {
-    if serial < 0 { return process.read(serial, byteCount: byteCount) }
-    return try kernel.read(serial, byteCount: byteCount)
-  }
-
-  func revoke(_ serial: Int32) throws(KeyringError) {
-    if serial < 0 { return process.revoke(serial) }
-    try kernel.revoke(serial)
-  }
-
-  func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32] {
-    let own = process.serials(withPrefix: prefix)
-    do throws(KeyringError) {
-      return try kernel.serials(withPrefix: prefix) + own
-    } catch {
-      // The kernel holds no session then.
-      guard !own.isEmpty else { throw error }
-      return own
-    }
-  }
-}
-
-extension SessionKey {
-  /// Whether the session came by a socket.
-  var isOfProcess: Bool { serial < 0 }
 }

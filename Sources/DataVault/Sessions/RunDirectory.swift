@@ -24,7 +24,7 @@ final class RunDirectory: Sendable {
   ///
   /// - Parameter creates: whether to create it for the owner of the home.
   /// - Returns: nil if it does not exist.
-  /// - Throws: `foreignFile`, `permissionsTooOpen`, `unreadable`.
+  /// - Throws: `foreignFile`, `permissionsTooOpen`, `unreadable`, `writeFailed`.
   static func open(_ path: FilePath, creates: Bool = false) throws(VaultError) -> RunDirectory? {
     let home = path.removingLastComponent()
     let homeDescriptor = unsafe Glibc.open(home.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -40,6 +40,9 @@ final class RunDirectory: Sendable {
     let owner = status.st_uid
     let group = status.st_gid
     let isNew = unsafe creates && mkdirat(homeDescriptor, "run", 0o700) == 0
+    if creates, !isNew, errno != EEXIST {
+      throw .writeFailed(FileError(.createDirectory, path, .current))
+    }
     let descriptor = unsafe openat(
       homeDescriptor, "run", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -65,6 +68,17 @@ final class RunDirectory: Sendable {
     return directory
   }
 
+  /// Throws if only processes of another user can see the kernel's sessions for this home.
+  static func requireOwnHome(of store: any VaultStore) throws(VaultError) {
+    guard let home = store.processDirectory?.removingLastComponent() else { return }
+    var status = stat()
+    guard unsafe stat(home.string, &status) == 0, status.st_uid != geteuid() else { return }
+    throw VaultError(
+      .sessionsUnavailable,
+      "\(home) belongs to user \(status.st_uid), whose sessions this process does not see",
+      hint: "run the command as that user")
+  }
+
   private static func refusal(_ path: FilePath, _ reason: String) -> VaultError {
     VaultError(
       .foreignFile, "refusing the sockets in \(path): \(reason)", hint: "remove \(path)")
@@ -81,14 +95,22 @@ final class RunDirectory: Sendable {
     return names.filter { $0.hasSuffix(".sock") }
   }
 
-  /// Why the entry of this name is no listener's socket; nil if it is one.
-  func refusal(of name: String) -> String? {
+  /// What an entry of the directory is.
+  enum EntryKind {
+    /// A socket, of which nothing else is known.
+    case socket
+    case gone
+    case refused(_ reason: String)
+  }
+
+  func kind(of name: String) -> EntryKind {
     var status = stat()
     guard unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-      return "\(Errno.current)"
+      return errno == ENOENT ? .gone : .refused("\(Errno.current)")
     }
-    guard status.st_mode & S_IFMT == S_IFSOCK else { return "it is not a socket" }
-    return accepts(status.st_uid) ? nil : "it belongs to user \(status.st_uid)"
+    guard status.st_mode & S_IFMT == S_IFSOCK else { return .refused("it is not a socket") }
+    guard accepts(status.st_uid) else { return .refused("it belongs to user \(status.st_uid)") }
+    return .socket
   }
 
   func remove(_ name: String) { unsafe unlinkat(descriptor, name, 0) }
@@ -97,7 +119,8 @@ final class RunDirectory: Sendable {
   ///
   /// The caller holds the lock.
   func removeStaleSockets() throws(VaultError) {
-    for name in try names() where refusal(of: name) == nil {
+    for name in try names() {
+      guard case .socket = kind(of: name) else { continue }
       do throws(Errno) {
         _ = try UnixSocket.connect(to: name, in: self)
       } catch {

@@ -8,17 +8,19 @@ struct SessionRequest: ~Copyable {
     case open
     case end
     case check
+    case endAll
   }
 
   static let maximumByteCount = 6 + 64 + LiveSession.payloadByteCount
 
   let kind: Kind
-  let id: VaultID
+  /// Nil for `endAll`, which is for every vault.
+  let id: VaultID?
   /// The payload of the session that `open` hands over; otherwise empty.
   let payload: SecretBytes
 
   /// A request without a secret.
-  init(_ kind: Kind, _ id: VaultID) {
+  init(_ kind: Kind, _ id: VaultID?) {
     self.kind = kind
     self.id = id
     payload = SecretBytes(zeroCount: 0)
@@ -41,7 +43,9 @@ struct SessionRequest: ~Copyable {
       guard bytes.count == byteCount else { return nil }
       return unsafe (kind, String(decoding: bytes[6..<6 + idByteCount], as: UTF8.self))
     }
-    guard let (kind, text) = text, let id = try? VaultID(text) else { return nil }
+    guard let (kind, text) = text else { return nil }
+    let id = try? VaultID(text)
+    guard kind == .endAll ? text.isEmpty : id != nil else { return nil }
     self.kind = kind
     self.id = id
     payload = frame.copy(6 + text.utf8.count..<frame.byteCount)
@@ -49,7 +53,7 @@ struct SessionRequest: ~Copyable {
 
   /// The bytes on the socket.
   borrowing func frame() -> SecretBytes {
-    let name = Array(id.rawValue.utf8)
+    let name = Array((id?.rawValue ?? "").utf8)
     let head = SessionFrame.mark + [kind.rawValue, UInt8(name.count)] + name
     return unsafe SecretBytes(byteCount: head.count + payload.byteCount) { target in
       unsafe target.copyBytes(from: head)
@@ -74,8 +78,18 @@ struct SessionReply: Sendable, Equatable {
 
   static let byteCount = 34
 
+  /// What a process does with the messages of the home.
+  enum Activity: UInt8, Sendable {
+    /// It waits for an unlock.
+    case waiting = 1
+    /// It serves until the session ends.
+    case serving
+    /// It serves, and the end of a session does not end that.
+    case servingWithoutSession
+  }
+
   let result: Result
-  let isServing: Bool
+  let activity: Activity
   let processID: Int32
   /// Nanoseconds since 1970.
   let since: Int64
@@ -84,11 +98,12 @@ struct SessionReply: Sendable, Equatable {
   let retryDelay: Duration
 
   init(
-    _ result: Result, isServing: Bool, processID: Int32, since: Int64, deadline: Duration = .zero,
+    _ result: Result, _ activity: Activity, processID: Int32, since: Int64,
+    deadline: Duration = .zero,
     retryDelay: Duration = .zero
   ) {
     self.result = result
-    self.isServing = isServing
+    self.activity = activity
     self.processID = processID
     self.since = since
     self.deadline = deadline
@@ -102,22 +117,22 @@ struct SessionReply: Sendable, Equatable {
     let mark = rest.prefix(4)
     rest.removeFirst(4)
     let result = Result(rawValue: rest.removeNumber())
-    let state = rest.removeNumber(UInt8.self)
+    let activity = Activity(rawValue: rest.removeNumber())
     processID = rest.removeNumber()
     since = rest.removeNumber()
     let (deadline, retryDelay) = (rest.removeNumber(Int64.self), rest.removeNumber(Int64.self))
-    guard Array(mark) == SessionFrame.mark, let result, state == 1 || state == 2, deadline >= 0,
+    guard Array(mark) == SessionFrame.mark, let result, let activity, deadline >= 0,
       retryDelay >= 0
     else { return nil }
     self.result = result
-    isServing = state == 2
+    self.activity = activity
     self.deadline = .nanoseconds(deadline)
     self.retryDelay = .nanoseconds(retryDelay)
   }
 
   /// The bytes on the socket; no secret.
   var frame: SecretBytes {
-    var bytes = SessionFrame.mark + [result.rawValue, isServing ? 2 : 1]
+    var bytes = SessionFrame.mark + [result.rawValue, activity.rawValue]
     bytes.append(number: processID)
     bytes.append(number: since)
     bytes.append(number: deadline.wholeNanoseconds)

@@ -3,12 +3,12 @@ internal import Glibc
 public import SystemPackage
 internal import VaultCrypto
 
-/// The location of one vault's session in the keyring, whether a session exists or not.
+/// The location of one vault's session, whether a session exists or not.
 struct SessionKeyLocation: Sendable {
   /// The prefix of all session names.
   static let prefix = "datavault:"
 
-  let keyring: JoinedKeyring
+  let keyrings: SessionKeyrings
   /// The directory of the sockets by which a session can come.
   private let place: String?
   /// The time since boot.
@@ -28,7 +28,7 @@ struct SessionKeyLocation: Sendable {
       try SHA256.digest(unsafe Array(identity.utf8).span.bytes)
     }
     name = "\(Self.prefix)\(id):\(Array(digest.prefix(16)).hexadecimal)"
-    keyring = JoinedKeyring(parameters)
+    keyrings = SessionKeyrings(parameters)
     place = store.processDirectory?.string
     now = parameters.sinceBoot
   }
@@ -38,99 +38,180 @@ struct SessionKeyLocation: Sendable {
     // The kernel counts whole seconds; the payload's deadline is exact.
     let (seconds, attoseconds) = duration.components
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      try keyring.store(
+      try keyrings.kernel.store(
         payload, as: name,
         wholeSeconds: UInt32(clamping: max(1, seconds + (attoseconds > 0 ? 1 : 0))))
     }
   }
 
+  /// The sessions here, of which the first counts: at most one of this process and one in the kernel.
+  ///
+  /// If this process has a socket, by which a session can come, a kernel that refuses holds none.
+  func holders() throws(VaultError) -> [SessionHolder] {
+    let own = keyrings.process.find(name).map { [SessionHolder.process(serial: $0.serial)] } ?? []
+    do throws(KeyringError) {
+      guard case .present(let serial) = try keyrings.kernel.find(name) else { return own }
+      return own + [.kernel(serial: serial)]
+    } catch {
+      guard !own.isEmpty || keyrings.process.hasListener(at: place) else {
+        throw .sessionsUnavailable(error)
+      }
+      return own
+    }
+  }
+
   /// The session here; nil if there is none or it has expired.
   func find() throws(VaultError) -> LiveSession? {
-    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) -> LiveSession? in
-      guard case .present(let serial) = try entry(),
-        let session = try session(of: serial), now() < session.key.deadline
-      else { return nil }
-      return session
+    for holder in try holders() {
+      if let session = try session(of: holder), now() < session.key.deadline { return session }
     }
+    return nil
   }
 
   /// Ends the session here.
   ///
   /// - Returns: whether there was one.
   func end() throws(VaultError) -> Bool {
+    let holders = try holders()
+    for holder in holders { try revoke(holder) }
+    return !holders.isEmpty
+  }
+
+  /// Ends each session here that does not open the vault.
+  ///
+  /// - Returns: whether there was one.
+  func end(unlessOpening key: KeyEnvelope?) throws(VaultError) -> Bool {
+    var hasEnded = false
+    for holder in try holders() {
+      guard let session = try session(of: holder) else { continue }
+      if key?.opens(with: session.contentKey) == true { continue }
+      try revoke(holder)
+      hasEnded = true
+    }
+    return hasEnded
+  }
+
+  func revoke(_ holder: SessionHolder) throws(VaultError) {
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      var hasEnded = false
-      // One of this process, and one in the kernel.
-      for _ in 0..<2 {
-        guard case .present(let serial) = try entry() else { break }
-        try keyring.revoke(serial)
-        hasEnded = true
-      }
-      return hasEnded
+      try keyrings.revoke(holder)
     }
   }
 
-  /// Ends a session that was found here.
-  func revoke(_ key: SessionKey) throws(VaultError) {
-    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      try keyring.revoke(key.serial)
+  func session(of holder: SessionHolder) throws(VaultError) -> LiveSession? {
+    let payload = try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
+      try keyrings.read(holder, byteCount: LiveSession.payloadByteCount)
     }
+    guard let payload else { return nil }
+    return LiveSession(parsing: payload, of: holder)
   }
 
   /// The state of a session that was found here.
   ///
-  /// If the keyring fails, the session counts as live until its deadline, and the caller asks
-  /// again.
+  /// If the kernel fails, its session counts as live until its deadline, and the caller asks again.
   func look(at key: SessionKey) -> SessionState {
+    if let serial = keyrings.process.find(name)?.serial {
+      return state(of: .process(serial: serial), after: key)
+    }
     do throws(KeyringError) {
-      let entry = key.isOfProcess ? entryWithoutKernel() : try keyring.find(name)
-      if case .present(let serial) = entry, serial != key.serial {
-        // Another unlock has started a new session.
-        guard let session = try session(of: serial) else { return .ended(.revoked) }
-        return SessionState(entry, key: session.key, now: now())
+      let entry = try keyrings.kernel.find(name)
+      if case .present(let serial) = entry {
+        return state(of: .kernel(serial: serial), after: key)
       }
-      return SessionState(entry, key: key, now: now())
+      return SessionState(key.isInKernel ? entry : .absent, key: key, now: now())
     } catch {
+      // A session of the process has ended, whatever the kernel says.
+      guard key.isInKernel else { return SessionState(.absent, key: key, now: now()) }
       return now() < key.deadline ? .live(key) : .ended(.expired)
     }
   }
 
-  /// The entry of the name; none if the kernel refuses and this process has a socket, by which a session can come.
-  private func entry() throws(KeyringError) -> KeyringEntry {
-    do throws(KeyringError) {
-      return try keyring.find(name)
+  /// The state of what is here now, for a vault that knows an earlier key, or the same.
+  private func state(of holder: SessionHolder, after key: SessionKey) -> SessionState {
+    if holder == key.holder { return SessionState(.present(serial: 0), key: key, now: now()) }
+    do throws(VaultError) {
+      // Another unlock has started a new session.
+      guard let session = try session(of: holder) else { return .ended(.revoked) }
+      return SessionState(.present(serial: 0), key: session.key, now: now())
     } catch {
-      guard keyring.process.hasListener(at: place) else { throw error }
-      return .absent
+      return now() < key.deadline ? .live(key) : .ended(.expired)
+    }
+  }
+}
+
+/// What holds a session, and its number there.
+package enum SessionHolder: Sendable, Equatable {
+  case kernel(serial: Int32)
+  /// This process, which has received it by a socket.
+  case process(serial: Int32)
+}
+
+/// The sessions that this process can reach: those in the kernel, and those that it holds itself.
+struct SessionKeyrings: Sendable {
+  let kernel: any SessionKeyring
+  let process: ProcessKeyring
+
+  init(_ parameters: VaultParameters) {
+    kernel = parameters.sessionKeyring
+    process = parameters.processKeyring
+  }
+
+  func read(_ holder: SessionHolder, byteCount: Int) throws(KeyringError) -> SecretBytes? {
+    switch holder {
+    case .kernel(let serial): try kernel.read(serial, byteCount: byteCount)
+    case .process(let serial): process.read(serial, byteCount: byteCount)
     }
   }
 
-  /// The entry of the name for a vault that was opened by a session of this process.
+  func revoke(_ holder: SessionHolder) throws(KeyringError) {
+    switch holder {
+    case .kernel(let serial): try kernel.revoke(serial)
+    case .process(let serial): process.revoke(serial)
+    }
+  }
+
+  /// Ends every session of every vault.
   ///
-  /// The kernel can have a later session. Its refusal, and its memory of the end of another session, say nothing.
-  private func entryWithoutKernel() -> KeyringEntry {
-    switch try? keyring.find(name) {
-    case .present(let serial): .present(serial: serial)
-    default: .absent
+  /// One that cannot be ended does not prevent the end of the others.
+  ///
+  /// - Parameter place: ends of the sessions of this process only those that came through the listeners of this
+  ///   directory; nil for all.
+  /// - Returns: the number of sessions, the refusal of the kernel, and the error of a session that could not be ended.
+  func endAll(at place: String?) -> (count: Int, refusal: KeyringError?, failure: KeyringError?) {
+    var holders = process.serials(at: place).map { SessionHolder.process(serial: $0) }
+    var (refusal, failure): (KeyringError?, KeyringError?)
+    do throws(KeyringError) {
+      holders += try kernel.serials(withPrefix: SessionKeyLocation.prefix).map {
+        .kernel(serial: $0)
+      }
+    } catch {
+      refusal = error
     }
-  }
-
-  private func session(of serial: Int32) throws(KeyringError) -> LiveSession? {
-    guard let payload = try keyring.read(serial, byteCount: LiveSession.payloadByteCount) else {
-      return nil
+    var count = 0
+    for holder in holders {
+      do throws(KeyringError) {
+        try revoke(holder)
+        count += 1
+      } catch {
+        failure = error
+      }
     }
-    return LiveSession(parsing: payload, of: serial)
+    return (count, refusal, failure)
   }
 }
 
 /// A key of the keyring, with its deadline as time since boot.
 package struct SessionKey: Sendable, Equatable {
-  let serial: Int32
+  let holder: SessionHolder
   let deadline: Duration
 
-  package init(serial: Int32, deadline: Duration) {
-    self.serial = serial
+  package init(_ holder: SessionHolder, deadline: Duration) {
+    self.holder = holder
     self.deadline = deadline
+  }
+
+  /// Whether the kernel holds the session.
+  var isInKernel: Bool {
+    if case .kernel = holder { true } else { false }
   }
 }
 
@@ -148,7 +229,7 @@ struct LiveSession: ~Copyable {
   let contentKey: SecretBytes
 
   /// - Returns: nil for a payload that this version did not write.
-  init?(parsing payload: borrowing SecretBytes, of serial: Int32) {
+  init?(parsing payload: borrowing SecretBytes, of holder: SessionHolder) {
     guard payload.byteCount == Self.payloadByteCount else { return nil }
     let (version, nanoseconds) = unsafe payload.withUnsafeBytes {
       unsafe ($0[0], UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 1, as: UInt64.self)))
@@ -156,7 +237,7 @@ struct LiveSession: ~Copyable {
     guard version == Self.version, let nanoseconds = Int64(exactly: nanoseconds) else {
       return nil
     }
-    key = SessionKey(serial: serial, deadline: .nanoseconds(nanoseconds))
+    key = SessionKey(holder, deadline: .nanoseconds(nanoseconds))
     contentKey = payload.copy(9..<Self.payloadByteCount)
   }
 

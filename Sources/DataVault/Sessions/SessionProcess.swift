@@ -17,6 +17,11 @@ public struct SessionProcess: Sendable, Hashable {
   /// Whether the engine takes work; otherwise it waits for an unlock.
   public let isServing: Bool
 
+  /// Whether it serves without a session: it was opened with a password, or its session has expired.
+  ///
+  /// The end of a session does not end its work.
+  public let isServingWithoutSession: Bool
+
   /// Since when it serves or waits, as the time since 1970.
   public let since: Duration
 
@@ -42,13 +47,16 @@ public struct SessionProcess: Sendable, Hashable {
       let answers = try SessionAnswers(
         to: SessionRequest(.status, id), in: store, parameters: parameters)
       let now = parameters.sinceBoot()
-      let processes = answers.replies.map { reply in
-        SessionProcess(
-          processID: reply.processID, isServing: reply.isServing, since: .nanoseconds(reply.since),
-          sessionRemaining: reply.deadline > now ? reply.deadline - now : nil)
-      }
-      return (processes.sorted { $0.processID < $1.processID }, answers.problems)
+      return (answers.processes(at: now), answers.problems)
     }
+  }
+
+  init(_ reply: SessionReply, at now: Duration) {
+    processID = reply.processID
+    isServing = reply.activity != .waiting
+    isServingWithoutSession = reply.activity == .servingWithoutSession
+    since = .nanoseconds(reply.since)
+    sessionRemaining = reply.deadline > now ? reply.deadline - now : nil
   }
 }
 
@@ -62,6 +70,11 @@ struct SessionAnswers: Sendable {
   /// Whether a listener that passed all checks did not answer.
   private(set) var isIncomplete = false
 
+  /// The processes that have answered, in ascending order.
+  func processes(at now: Duration) -> [SessionProcess] {
+    replies.map { SessionProcess($0, at: now) }.sorted { $0.processID < $1.processID }
+  }
+
   /// Sends the request to each listener, to all of them together; blocks up to the time limit.
   ///
   /// - Throws: `foreignFile`, `permissionsTooOpen`, `unreadable` for the directory.
@@ -71,45 +84,66 @@ struct SessionAnswers: Sendable {
     guard let path = store.processDirectory, let directory = try RunDirectory.open(path) else {
       return
     }
-    var sockets: [String] = []
+    var (connected, leftCount): ([(name: String, socket: UnixSocket)], Int) = ([], 0)
     var results: [(name: String, answer: Answer)] = []
     for name in try directory.names() {
-      if let answer = Answer(refusing: name, in: directory) {
-        results.append((name, answer))
-      } else {
-        sockets.append(name)
+      switch Self.connect(to: name, in: directory) {
+      case .success(nil): continue
+      case .success(let socket?) where connected.count < Self.maximumListenerCount:
+        connected.append((name, socket))
+      case .success: leftCount += 1
+      case .failure(let answer): results.append((name, answer))
       }
     }
-    results += Self.ask(
-      sockets.prefix(Self.maximumListenerCount), in: directory, Frame(request),
-      before: .now + parameters.socketTimeLimit)
+    results += Self.ask(connected, Frame(request), before: .now + parameters.socketTimeLimit)
     for (name, answer) in results.sorted(by: { $0.name < $1.name }) {
       switch answer {
       case .reply(let reply): replies.append(reply)
-      case .stale: continue
       case .refused(let reason): problems.append("refusing the socket \(path)/\(name): \(reason)")
       case .silent(let reason):
         isIncomplete = true
         problems.append("the process with the socket \(path)/\(name) does not answer: \(reason)")
       }
     }
-    if sockets.count > Self.maximumListenerCount {
+    if leftCount > 0 {
       isIncomplete = true
       problems.append(
-        "\(path) has \(sockets.count) sockets, of which \(Self.maximumListenerCount) were asked")
+        "in \(path) \(connected.count + leftCount) processes listen, of which \(connected.count) were asked"
+      )
     }
   }
 
-  private enum Answer: Sendable {
+  private enum Answer: Error, Sendable {
     case reply(SessionReply)
-    case stale
     case refused(String)
     case silent(String)
+  }
 
-    /// - Returns: nil for a socket that can be asked.
-    init?(refusing name: String, in directory: RunDirectory) {
-      guard let reason = directory.refusal(of: name) else { return nil }
-      self = reason == "\(Errno.noSuchFileOrDirectory)" ? .stale : .refused(reason)
+  /// Connects to a listener and checks whose it is.
+  ///
+  /// - Returns: nil for a name that is gone, and for a stale socket.
+  private static func connect(
+    to name: String, in directory: RunDirectory
+  ) -> Result<UnixSocket?, Answer> {
+    switch directory.kind(of: name) {
+    case .gone: return .success(nil)
+    case .refused(let reason): return .failure(.refused(reason))
+    case .socket: break
+    }
+    do throws(Errno) {
+      let socket = try UnixSocket.connect(to: name, in: directory)
+      guard let peer = socket.peer else {
+        return .failure(.refused("the kernel does not say whose it is"))
+      }
+      guard directory.accepts(peer.userID) else {
+        return .failure(.refused("user \(peer.userID) listens there"))
+      }
+      return .success(socket)
+    } catch {
+      switch error {
+      case .connectionRefused, .noSuchFileOrDirectory: return .success(nil)
+      default: return .failure(.silent("\(error)"))
+      }
     }
   }
 
@@ -122,14 +156,14 @@ struct SessionAnswers: Sendable {
 
   /// Asks each listener on a thread of its own, so that no number of silent ones delays another.
   private static func ask(
-    _ names: ArraySlice<String>, in directory: RunDirectory, _ frame: Frame,
+    _ listeners: [(name: String, socket: UnixSocket)], _ frame: Frame,
     before deadline: ContinuousClock.Instant
   ) -> [(name: String, answer: Answer)] {
     let results = Mutex<[(name: String, answer: Answer)]>([])
     let group = DispatchGroup()
-    for name in names {
+    for (name, socket) in listeners {
       DispatchQueue(label: "datavault.session-question").async(group: group) {
-        let answer = ask(frame.bytes, name, directory, before: deadline)
+        let answer = ask(frame.bytes, socket, before: deadline)
         results.withLock { $0.append((name, answer)) }
       }
     }
@@ -138,27 +172,19 @@ struct SessionAnswers: Sendable {
   }
 
   private static func ask(
-    _ frame: borrowing SecretBytes, _ name: String, _ directory: RunDirectory,
-    before deadline: ContinuousClock.Instant
+    _ frame: borrowing SecretBytes, _ socket: UnixSocket, before deadline: ContinuousClock.Instant
   ) -> Answer {
     do throws(Errno) {
-      let socket = try UnixSocket.connect(to: name, in: directory)
-      guard let peer = socket.peer else { return .refused("the kernel does not say whose it is") }
-      guard directory.accepts(peer.userID) else {
-        return .refused("user \(peer.userID) listens there")
-      }
       try socket.send(frame, before: deadline)
       socket.endSending()
       let bytes = try socket.receive(maximumByteCount: SessionReply.byteCount, before: deadline)
       guard let reply = SessionReply(parsing: bytes) else {
         return .silent("its reply breaks the format")
       }
-      return .reply(peer.processID > 0 ? reply.of(peer.processID) : reply)
+      guard let peer = socket.peer, peer.processID > 0 else { return .reply(reply) }
+      return .reply(reply.of(peer.processID))
     } catch {
-      switch error {
-      case .connectionRefused, .noSuchFileOrDirectory: return .stale
-      default: return .silent("\(error)")
-      }
+      return .silent("\(error)")
     }
   }
 }
@@ -167,7 +193,7 @@ extension SessionReply {
   /// The same reply with the number by which this process knows the other.
   fileprivate func of(_ processID: Int32) -> SessionReply {
     SessionReply(
-      result, isServing: isServing, processID: processID, since: since, deadline: deadline,
+      result, activity, processID: processID, since: since, deadline: deadline,
       retryDelay: retryDelay)
   }
 }

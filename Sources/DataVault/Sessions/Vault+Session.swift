@@ -118,7 +118,7 @@ extension Vault {
     let file = try readFile()
     guard file.key.opens(with: session.contentKey) else {
       // The session can never open the vault again.
-      try? place.keyring.revoke(session.key.serial)
+      try? place.revoke(session.key.holder)
       throw VaultError(
         .sessionStale,
         "the session of vault '\(id)' was ended: the vault has new keys since it began",
@@ -134,16 +134,24 @@ extension Vault {
   private func watch(_ key: SessionKey, at place: SessionKeyLocation) {
     leaveSessionUnlocked()
     let number = sessionNumber
-    sessionWatch = SessionWatch(place, key) { [weak self] end in
-      await self?.sessionEnded(end, number: number)
+    isInSession.store(true, ordering: .releasing)
+    sessionWatch = SessionWatch(place, key) { [weak self] event in
+      await self?.handle(event, number: number)
     }
   }
 
-  private func sessionEnded(_ end: SessionEnd, number: Int) async {
+  private func handle(_ event: SessionEvent, number: Int) async {
     guard number == sessionNumber else { return }
-    guard end == .revoked else { return close(because: .session) }
-    wasLockedFromOutside.store(true, ordering: .releasing)
-    await lock(because: .session, closingTimeout: Self.outsideClosingTimeout)
+    switch event {
+    case .began: isInSession.store(true, ordering: .releasing)
+    case .ended(.expired):
+      isInSession.store(false, ordering: .releasing)
+      close(because: .session)
+    case .ended(.revoked):
+      wasLockedFromOutside.store(true, ordering: .releasing)
+      await lock(because: .session, closingTimeout: Self.outsideClosingTimeout)
+      if number == sessionNumber { leaveSession() }
+    }
   }
 
   /// Ends this vault's session if it does not open the vault's new keys.
@@ -154,12 +162,10 @@ extension Vault {
     guard let place = try? SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       return
     }
-    // One of this process, and one in the kernel.
-    for _ in 0..<2 {
-      guard let found = try? place.find(), !key.opens(with: found.contentKey) else { break }
-      if sessionWatch != nil { leaveSessionUnlocked() }
-      try? place.keyring.revoke(found.key.serial)
+    if let found = try? place.find(), !key.opens(with: found.contentKey), sessionWatch != nil {
+      leaveSessionUnlocked()
     }
+    _ = try? place.end(unlessOpening: key)
     store.checkSessionsOfProcesses(of: id, parameters: parameters)
   }
 
@@ -167,6 +173,7 @@ extension Vault {
   func leaveSession() {
     sessionNumber += 1
     sessionWatch = nil
+    isInSession.store(false, ordering: .releasing)
   }
 
   /// Leaves the session; the vault is unlocked without it.
@@ -181,6 +188,12 @@ extension Vault {
   package nonisolated var isLockedFromOutside: Bool {
     wasLockedFromOutside.load(ordering: .acquiring)
   }
+
+  /// Whether the end of a session locks the vault and closes its dependents.
+  ///
+  /// For a vault that has dependents this is also true after its lock timeout, and from the next session on after one
+  /// that has expired: its dependents continue, and somebody must be able to end them.
+  package nonisolated var endsWithSession: Bool { isInSession.load(ordering: .acquiring) }
 }
 
 extension Vault {
@@ -216,7 +229,14 @@ extension Vault {
   }
 }
 
-/// Detects the end of the session that opened a vault, while this object exists.
+/// What a ``SessionWatch`` sees.
+enum SessionEvent: Sendable {
+  /// A session has begun after one that had expired.
+  case began
+  case ended(SessionEnd)
+}
+
+/// Follows the sessions of a vault, from the one that opened it, until somebody ends one.
 ///
 /// The kernel does not report that a key was revoked (keyctl(2) has `KEYCTL_WATCH_KEY`, which
 /// distributions leave out). The watch therefore asks four times a second, with two system calls.
@@ -225,17 +245,25 @@ final class SessionWatch: Sendable {
 
   private let task: Task<Void, Never>
 
-  /// - Parameter tell: called once, when the session ends.
+  /// - Parameter tell: called for each event; the last is the end of a session that has not expired.
   init(
     _ place: SessionKeyLocation, _ key: SessionKey,
-    tell: @escaping @Sendable (SessionEnd) async -> Void
+    tell: @escaping @Sendable (SessionEvent) async -> Void
   ) {
     task = Task.detached(priority: .high) {
-      var key = key
+      var known = Optional(key)
       while (try? await Task.sleep(for: Self.interval, clock: .continuous)) != nil {
+        guard let key = known else {
+          known = (try? place.find())?.key
+          if known != nil { await tell(.began) }
+          continue
+        }
         switch place.look(at: key) {
-        case .live(let renewed): key = renewed
-        case .ended(let end): return await tell(end)
+        case .live(let renewed): known = renewed
+        case .ended(.expired):
+          known = nil
+          await tell(.ended(.expired))
+        case .ended(.revoked): return await tell(.ended(.revoked))
         }
       }
     }

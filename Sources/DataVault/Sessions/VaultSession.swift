@@ -79,7 +79,7 @@ public struct VaultSession: Sendable {
         let found = try place.find()
       else { return nil }
       return VaultSession(
-        id: id, deadline: found.key.deadline, now: place.now, isInKernel: !found.key.isOfProcess)
+        id: id, deadline: found.key.deadline, now: place.now, isInKernel: found.key.isInKernel)
     }
   }
 
@@ -91,44 +91,15 @@ public struct VaultSession: Sendable {
   /// session that it sees in the kernel, where this process does not.
   ///
   /// - Returns: whether there was a session.
-  /// - Throws: `sessionsUnavailable` if the kernel refuses and no process listens, or if a process could not end its
-  ///   session; `busy` if a process does not
-  ///   answer, which can then still have the session; `foreignFile`, `permissionsTooOpen` for the directory of
+  /// - Throws: `sessionsUnavailable` if no place of a session can be reached: the kernel refuses, or its sessions are
+  ///   those of another user, and no process listens; or if a process could not end its session. `busy` if a process
+  ///   does not answer, which can then still have the session. `foreignFile`, `permissionsTooOpen` for the directory of
   ///   sockets.
   @discardableResult
   public static func end(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> Bool {
-    try await end(id, in: store, parameters: VaultParameters())
-  }
-
-  @discardableResult
-  package static func end(
-    _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
-  ) async throws(VaultError) -> Bool {
-    try await onBlockingThread("datavault.sessions") { () throws(VaultError) in
-      var hasEnded = false
-      var refusal: VaultError?
-      do throws(VaultError) {
-        hasEnded =
-          try SessionKeyLocation(of: id, in: store, parameters: parameters)?.end() ?? false
-      } catch {
-        guard error.code == .sessionsUnavailable else { throw error }
-        refusal = error
-      }
-      let answers = try SessionAnswers(
-        to: SessionRequest(.end, id), in: store, parameters: parameters)
-      if answers.isIncomplete {
-        throw VaultError(
-          .busy, "vault '\(id)': " + answers.problems.joined(separator: "; "),
-          hint: "try again, or end that process: it can still have the session")
-      }
-      if let reply = answers.replies.first(where: { $0.result == .failed }) {
-        throw .processKeptSession(of: id, reply)
-      }
-      if let refusal, answers.replies.isEmpty { throw refusal }
-      return hasEnded || answers.replies.contains { $0.result == .done }
-    }
+    try await end(id, in: store, parameters: VaultParameters()).count > 0
   }
 
   /// Ends every session of this user, for vaults in every store.
@@ -142,63 +113,59 @@ public struct VaultSession: Sendable {
 
   @discardableResult
   package static func endAll(parameters: VaultParameters) throws(VaultError) -> Int {
-    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
-      let (count, failure) = try endEach(parameters)
-      if let failure { throw failure }
-      return count
-    }
+    let ended = SessionKeyrings(parameters).endAll(at: nil)
+    if let error = ended.refusal ?? ended.failure { throw .sessionsUnavailable(error) }
+    return ended.count
   }
 
-  /// As ``endAll()``, and ends the sessions that the processes of this store's home hold.
-  ///
-  /// - Throws: the errors of ``end(_:in:)``, after every session that can be ended has ended.
-  package static func endAll(
-    in store: any VaultStore, parameters: VaultParameters = VaultParameters()
-  ) async throws(VaultError) -> Int {
-    var count = 0
-    var refusal: VaultError?
-    var failure: VaultError?
-    do throws(KeyringError) {
-      let (endedCount, error) = try endEach(parameters)
-      count = endedCount
-      failure = error.map(VaultError.sessionsUnavailable)
-    } catch {
-      refusal = .sessionsUnavailable(error)
-    }
-    let (processes, problems) = try await SessionProcess.survey(
-      .messaging, in: store, parameters: parameters)
-    if !processes.isEmpty || !problems.isEmpty {
-      for id in try await Vault.list(in: store) {
-        // A process that does not answer must not prevent the end of the other sessions.
+  /// As ``end(_:in:)``; without an id for every session of this user, and of the processes of this store's home.
+  package static func end(
+    _ id: VaultID?, in store: any VaultStore, parameters: VaultParameters = VaultParameters()
+  ) async throws(VaultError) -> EndedSessions {
+    try await onBlockingThread("datavault.sessions") { () throws(VaultError) in
+      var count = 0
+      var (refusal, failure): (VaultError?, VaultError?)
+      if let id {
         do throws(VaultError) {
-          if try await end(id, in: store, parameters: parameters) { count += 1 }
+          let location = try SessionKeyLocation(of: id, in: store, parameters: parameters)
+          count = try location?.end() == true ? 1 : 0
         } catch {
-          failure = failure ?? error
+          guard error.code == .sessionsUnavailable else { throw error }
+          refusal = error
         }
+      } else {
+        let ended = SessionKeyrings(parameters).endAll(at: nil)
+        count = ended.count
+        refusal = ended.refusal.map(VaultError.sessionsUnavailable)
+        failure = ended.failure.map(VaultError.sessionsUnavailable)
       }
+      let answers = try SessionAnswers(
+        to: SessionRequest(id == nil ? .endAll : .end, id), in: store, parameters: parameters)
+      count += answers.replies.count { $0.result == .done }
+      if answers.isIncomplete {
+        throw VaultError(
+          .busy, answers.problems.joined(separator: "; "),
+          hint: "try again, or end that process: it can still have the session")
+      }
+      if let reply = answers.replies.first(where: { $0.result == .failed }) {
+        throw .processKeptSession(reply)
+      }
+      if let failure { throw failure }
+      if answers.replies.isEmpty, count == 0 {
+        if let refusal { throw refusal }
+        try RunDirectory.requireOwnHome(of: store)
+      }
+      return EndedSessions(count: count, processes: answers.processes(at: parameters.sinceBoot()))
     }
-    if let failure { throw failure }
-    // The processes have ended what the kernel hides from this one.
-    if let refusal, processes.isEmpty { throw refusal }
-    return count
   }
+}
 
-  /// Ends every session of this user that this process can see.
-  ///
-  /// - Returns: the number of sessions, and the error of one that could not be ended.
-  /// - Throws: the refusal of the kernel.
-  private static func endEach(
-    _ parameters: VaultParameters
-  ) throws(KeyringError) -> (count: Int, failure: KeyringError?) {
-    let keyring = JoinedKeyring(parameters)
-    let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
-    var failure: KeyringError?
-    for serial in serials {
-      // A session that cannot be ended must not prevent the end of the others.
-      do throws(KeyringError) { try keyring.revoke(serial) } catch { failure = error }
-    }
-    return (serials.count, failure)
-  }
+/// What the end of sessions has found.
+package struct EndedSessions: Sendable {
+  /// The number of sessions; one that several processes held counts for each of them.
+  package let count: Int
+  /// The processes of the home that have answered.
+  package let processes: [SessionProcess]
 }
 
 /// The state of a session, as seen by a vault that was opened through it.

@@ -32,6 +32,7 @@ public actor Vault {
   var sessionWatch: SessionWatch?
   var sessionNumber = 0
   nonisolated let wasLockedFromOutside = Atomic<Bool>(false)
+  nonisolated let isInSession = Atomic<Bool>(false)
 
   /// The vault's own executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -149,8 +150,12 @@ public actor Vault {
   }
 
   /// Locks the vault, if it is unlocked.
+  ///
+  /// A vault that times out, by its own rules or with its session, still follows its sessions for its dependents, which
+  /// continue.
   func close(because reason: VaultLockEvent.Reason) {
-    leaveSession()
+    let continues = [.timeout, .session].contains(reason) && !dependents.values.isEmpty
+    if !continues { leaveSession() }
     refusesWork = false
     guard state != nil else { return }
     state = nil

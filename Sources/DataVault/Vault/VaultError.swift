@@ -309,11 +309,11 @@ extension VaultError {
 
 extension VaultError {
   /// The error for a session that a process sees in the kernel and could not end.
-  static func processKeptSession(of id: VaultID, _ reply: SessionReply) -> VaultError {
+  static func processKeptSession(_ reply: SessionReply) -> VaultError {
     VaultError(
       .sessionsUnavailable,
-      "process \(reply.processID) could not end the session of vault '\(id)' in the kernel's keyring",
-      hint: "run datavault lock \(id) as the user of that process, outside its container")
+      "process \(reply.processID) could not end its session in the kernel's keyring",
+      hint: "run datavault lock as the user of that process, outside its container")
   }
 
   /// The error for a file that might exist but cannot be read.

@@ -74,8 +74,8 @@ struct LockCommand: AsyncParsableCommand {
     commandName: "lock", abstract: "End a session started with 'unlock'.",
     discussion: """
       Programs that opened the vault through the session lock it within a second. Programs that \
-      opened it with a password keep it open. The command also reaches the processes of the home \
-      that received the session by a socket.
+      opened it with a password keep it open: the command names them. It also reaches the \
+      processes of the home that received the session by a socket.
       """)
 
   @Argument(help: "The vault whose session to end.")
@@ -93,15 +93,18 @@ struct LockCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard let vault else {
-      let count = try await VaultSession.endAll(in: home.home().store)
-      return try confirm("ended \(count) session\(count == 1 ? "" : "s")")
-    }
-    let id = try VaultID(vault)
+    let id = try vault.map { text throws(VaultError) in try VaultID(text) }
     let store = try home.home().store
-    if try await VaultSession.end(id, in: store) {
-      return try confirm("locked vault '\(id)'")
+    let ended = try await VaultSession.end(id, in: store)
+    for process in ended.processes where process.isServingWithoutSession {
+      StandardError.warn(
+        "process \(process.processID) still has the messages open: it was opened with a password, or its "
+          + "session has expired; to close them, stop it")
     }
+    guard let id else {
+      return try confirm("ended \(ended.count) session\(ended.count == 1 ? "" : "s")")
+    }
+    if ended.count > 0 { return try confirm("locked vault '\(id)'") }
     // A session can outlive its vault. Without a session, a vault that does not exist is an error.
     _ = try await Vault.get(id, in: store)
     try confirm("vault '\(id)' has no session")

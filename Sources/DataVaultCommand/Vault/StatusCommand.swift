@@ -92,7 +92,9 @@ private struct StatusReport: Encodable {
   ) {
     self.processes = processes.map {
       RunningProcess(
-        pid: Int($0.processID), state: $0.isServing ? "serving" : "waiting",
+        pid: Int($0.processID),
+        state: !$0.isServing
+          ? "waiting" : $0.isServingWithoutSession ? "servingWithoutSession" : "serving",
         since: Self.text(sinceEpoch: $0.since),
         sessionSeconds: $0.sessionRemaining.map { Int(($0 / .seconds(1)).rounded(.up)) })
     }
@@ -143,7 +145,9 @@ private struct StatusReport: Encodable {
     lines.append("failures   \(failedAttempts) since then\(wait)")
     for process in processes {
       let session = process.sessionSeconds.map { ", with a session for \($0) s" } ?? ""
-      lines.append("process    \(process.pid), \(process.state) since \(process.since)\(session)")
+      let state =
+        process.state == "servingWithoutSession" ? "serving without a session" : process.state
+      lines.append("process    \(process.pid), \(state) since \(process.since)\(session)")
     }
     if retryLimit > 0 {
       lines.append("deletion   after more than \(retryLimit) wrong attempts in a row")

@@ -45,9 +45,11 @@ package final class EngineSocket: Sendable {
     }
   }
 
-  /// Says whether the engine takes work, for `datavault status`.
-  package func report(isServing: Bool) {
-    content.withLock { $0.listener }?.report(isServing: isServing)
+  /// Says what the process does, for `datavault status` and `lock`.
+  ///
+  /// - Parameter engine: takes work; nil while the process waits for an unlock.
+  package func report(_ engine: MessagingEngine?) {
+    content.withLock { $0.listener }?.report(servesInSession: engine?.endsWithSession)
   }
 
   /// Removes the socket and wipes the session that came through it.

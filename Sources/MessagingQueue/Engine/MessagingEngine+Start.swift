@@ -46,7 +46,7 @@ extension MessagingEngine {
       if waits {
         // A first start has just made the home.
         await socket.open()
-        socket.report(isServing: true)
+        socket.report(engine)
         engine.socket.withLock { $0 = socket }
       }
       return engine
@@ -113,6 +113,7 @@ extension MessagingEngine {
               of: vault, in: database.pool, EngineAnchorStorage())
           },
           isLockedOut: { vault.isLockedFromOutside },
+          endsWithSession: { vault.endsWithSession },
           closePool: {
             try database.close()
             withExtendedLifetime(lockObserver) {}

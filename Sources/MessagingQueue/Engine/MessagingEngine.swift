@@ -34,6 +34,8 @@ public final class MessagingEngine: Sendable {
   /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
   let didCommit: @Sendable () -> Void
   let stateStore: EngineStateStore
+  /// Whether the end of a session ends the engine.
+  let endsWithSession: @Sendable () -> Bool
   let anchors: AnchorRecorder?
   /// Why the engine takes no work; nil while it runs.
   private let refusal: @Sendable () -> EngineError?
@@ -56,6 +58,7 @@ public final class MessagingEngine: Sendable {
   ///   - recordAnchor: records in the vault how far the database has come. Default: nil, no anchor
   ///     is recorded.
   ///   - isLockedOut: whether the vault has been locked; called before each operation.
+  ///   - endsWithSession: whether the end of a session ends the engine.
   ///   - closePool: how ``stop()`` closes the pool. Default: it leaves the pool open.
   ///   - reportCommit: called on the writer's queue after each commit of ``commits``.
   package init(
@@ -63,6 +66,7 @@ public final class MessagingEngine: Sendable {
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
     stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
+    endsWithSession: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {},
     reportCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) throws(EngineError) {
@@ -99,6 +103,7 @@ public final class MessagingEngine: Sendable {
     self.anchors = anchors
     self.refusal = refusal
     self.stateStore = stateStore
+    self.endsWithSession = endsWithSession
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured

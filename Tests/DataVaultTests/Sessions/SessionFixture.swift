@@ -49,7 +49,7 @@ struct SessionFixture {
 
   @discardableResult
   func end(_ id: VaultID = .messaging) async throws -> Bool {
-    try await VaultSession.end(id, in: home.store, parameters: parameters)
+    try await VaultSession.end(id, in: home.store, parameters: parameters).count > 0
   }
 
   func session(_ id: VaultID = .messaging) async throws -> VaultSession? {

@@ -75,6 +75,49 @@ import VaultCrypto
     listener.close()
   }
 
+  @Test func `a shorter session of the socket replaces a longer one in the kernel`() async throws {
+    let vault = try await fixture.makeVault()
+    let listener = try fixture.listen()
+    _ = try await openInKernel(for: .seconds(28800))
+    try await vault.openSession(for: .seconds(60))
+    #expect(fixture.serviceKeyring.entries.isEmpty)
+    #expect(try await fixture.processes().map(\.sessionRemaining) == [.seconds(60)])
+    listener.close()
+  }
+
+  @Test func `lock --all reaches the processes of a home whose vault is missing`() async throws {
+    let vault = try await fixture.makeVault()
+    let listener = try fixture.listen()
+    try await vault.openSession(for: .seconds(60))
+    let file = fixture.home.path.appending("vaults/messaging.vault").string
+    try FileManager.default.removeItem(atPath: file)
+    #expect(try await fixture.lockAll() == 1)
+    #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
+    let silent = try SilentListener("1-0.sock", in: fixture.runDirectory)
+    var command = fixture.command
+    command.socketTimeLimit = .milliseconds(200)
+    let code = await code {
+      _ = try await VaultSession.end(nil, in: fixture.home.store, parameters: command)
+    }
+    #expect(code == .busy)
+    withExtendedLifetime(silent) { listener.close() }
+  }
+
+  @Test(.enabled(if: getuid() == 0, "giving a home to another user needs root"))
+  func `lock fails where only another user sees the sessions of the kernel`() async throws {
+    _ = try await fixture.makeVault()
+    var command = fixture.command
+    command.sessionKeyring = ManualKeyring(time: fixture.time)
+    #expect(
+      try await VaultSession.end(.messaging, in: fixture.home.store, parameters: command).count == 0
+    )
+    chown(fixture.home.path.string, 65534, 65534)
+    let code = await code {
+      _ = try await VaultSession.end(.messaging, in: fixture.home.store, parameters: command)
+    }
+    #expect(code == .sessionsUnavailable)
+  }
+
   // MARK: Processes that do not answer
 
   @Test func `processes that do not answer hide no process that does`() async throws {
@@ -90,10 +133,11 @@ import VaultCrypto
     listener.close()
   }
 
-  @Test func `files that are not sockets hide no process`() async throws {
+  @Test func `stale sockets and files that are not sockets hide no process`() async throws {
     let vault = try await fixture.makeVault()
     let listener = try fixture.listen()
     for index in 0..<70 {
+      _ = try SilentListener("0\(index)-0.sock", in: fixture.runDirectory)
       try Data().write(
         to: URL(fileURLWithPath: fixture.runDirectory.appending("0\(index).sock").string))
     }
@@ -167,6 +211,22 @@ import VaultCrypto
     #expect(client.reply()?[4] == 0)
     #expect(try await hasLocked)
     #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
+    listener.close()
+  }
+
+  @Test func `a process refuses an unlock that is whole only after a later lock`() async throws {
+    _ = try await fixture.makeVault()
+    let key = try await fixture.contentKey()
+    let listener = try fixture.listen()
+    let request = fixture.opening(key: key, deadline: fixture.time.sinceBoot + .seconds(9))
+    let client = try RawClient(fixture.socketPath())
+    client.send(Array(request.dropLast()))
+    #expect(try await !fixture.lock())
+    client.send([try #require(request.last)])
+    client.endSending()
+    #expect(client.reply()?[4] == 6)
+    #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
+    #expect(fixture.log.contains { $0.contains("a lock came after it") })
     listener.close()
   }
 

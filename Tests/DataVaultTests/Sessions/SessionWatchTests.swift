@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
@@ -10,7 +11,7 @@ import VaultCrypto
 @Suite struct SessionWatchTests {
   let fixture = SessionFixture()
 
-  static let key = SessionKey(serial: 7, deadline: .seconds(100))
+  static let key = SessionKey(.kernel(serial: 7), deadline: .seconds(100))
 
   typealias Row = (KeyringEntry, Duration, SessionState)
 
@@ -86,6 +87,32 @@ import VaultCrypto
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !owner.isLocked)
     #expect(await !vault.isLocked)
+  }
+
+  @Test(arguments: [true, false])
+  func `the end of a session closes the dependents also of a vault that had timed out before`(
+    hasExpired: Bool
+  ) async throws {
+    let owner = try await fixture.create()
+    try await owner.changePolicy { $0.lockTimeoutSeconds = hasExpired ? 0 : 5 }
+    try await owner.openSession(for: .seconds(10))
+    let vault = try await fixture.unlockedBySession()
+    let closings = Mutex(0)
+    let dependent = vault.addDependent { closings.withLock { $0 += 1 } }
+    fixture.time.advance(by: hasExpired ? .seconds(10) : .seconds(5))
+    #expect(try await eventually { await vault.isLocked })
+    if hasExpired {
+      #expect(try await eventually { !vault.endsWithSession })
+      try await owner.unlock(with: credentials("secret"))
+      try await owner.openSession(for: .seconds(60))
+    }
+    #expect(try await eventually { vault.endsWithSession })
+    #expect(closings.withLock { $0 } == 0)
+    try await fixture.end()
+    #expect(try await eventually { closings.withLock { $0 } == 1 })
+    #expect(vault.isLockedFromOutside)
+    #expect(try await eventually { !vault.endsWithSession })
+    withExtendedLifetime(dependent) {}
   }
 
   @Test func `the session watch does not keep a released vault alive`() async throws {

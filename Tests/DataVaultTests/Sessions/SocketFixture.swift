@@ -74,7 +74,11 @@ final class SocketFixture: Sendable {
   }
 
   func lock() async throws -> Bool {
-    try await VaultSession.end(.messaging, in: home.store, parameters: command)
+    try await VaultSession.end(.messaging, in: home.store, parameters: command).count > 0
+  }
+
+  func lockAll() async throws -> Int {
+    try await VaultSession.end(nil, in: home.store, parameters: command).count
   }
 
   func names() throws -> [String] {
