@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test func `reads and writes that begin while the engine stops end with stopped`() async throws {
-    for _ in 0..<20 {
+    for _ in 0..<60 {
       let engine = try plain.neighbour()
       let callers = (0..<8).map { number in Task { await engine.callUntilRefused(number) } }
       try await engine.stop()
@@ -87,18 +87,22 @@ import Testing
   @Test func `a caller's write whose turn comes after the stop began commits nothing`()
     async throws
   {
-    let checks = Mutex(0)
-    // The engine runs when the write is called, and no longer when it has the connection.
+    let isStopping = Mutex(false)
+    let checked = DispatchSemaphore(value: 0)
     let access = PoolAccess(plain.pool) {
-      checks.withLock { checks in
-        checks += 1
-        return checks > 1 ? EngineError(.stopped, "stopped") : nil
-      }
+      checked.signal()
+      return isStopping.withLock { $0 } ? EngineError(.stopped, "stopped") : nil
     }
-    let refusal = await code {
-      try await access.write { try $0.execute(sql: "CREATE TABLE late (x)") }
+    let gate = WriterGate(plain.pool)
+    let writing = Task {
+      await code { try await access.write { try $0.execute(sql: "CREATE TABLE late (x)") } }
     }
-    #expect(refusal == .stopped)
+    await wait(for: checked)
+    // A write without a check at its turn comes to the connection's queue in this time.
+    try await Task.sleep(for: .milliseconds(300))
+    isStopping.withLock { $0 = true }
+    gate.open()
+    #expect(await writing.value == .stopped)
     #expect(try await plain.pool.read { try !$0.tableExists("late") })
   }
 
@@ -155,14 +159,16 @@ extension MessagingEngine {
   /// Reads or writes until the engine refuses, and returns why.
   func callUntilRefused(_ number: Int) async -> EngineError.Code? {
     while true {
-      let refusal = await code {
+      do {
         if number.isMultiple(of: 2) {
-          _ = try await self.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM message") }
+          _ = try await read { try Int.fetchOne($0, sql: "SELECT count(*) FROM message") }
         } else {
-          try await self.write { try $0.execute(sql: "PRAGMA user_version") }
+          try await write { try $0.execute(sql: "PRAGMA user_version") }
         }
+      } catch {
+        // The errors of a closed database have no code.
+        return (error as? EngineError)?.code
       }
-      if let refusal { return refusal }
     }
   }
 }

@@ -96,6 +96,13 @@ import Testing
 
   @Test func `the commit wakes waiting receivers, not the publish before it`() async throws {
     try await withEngine { _, engine in
+      // Without a waiter, nothing but a commit that wakes changes the generation.
+      let generation = engine.messageGeneration
+      try await engine.write { db in
+        try Self.write("first", engine, db)
+        #expect(engine.messageGeneration == generation)
+      }
+      #expect(engine.messageGeneration > generation)
       let messages = try await engine.messages(of: RecordedEngine.channel)
       let next = Task {
         for try await message in messages { return message.payload }
@@ -110,7 +117,7 @@ import Testing
         }
       }
       await wait(for: entered)
-      #expect(try await engine.history(of: RecordedEngine.channel).isEmpty)
+      #expect(try await engine.history(of: RecordedEngine.channel).map(\.text) == ["first"])
       leave.signal()
       try await writing.value
       #expect(try await next.value == Array("a".utf8))
@@ -123,24 +130,32 @@ import Testing
   {
     try await withEngine { recorded, engine in
       try await engine.publish(["a", "b"], to: RecordedEngine.channel)
+      let held = try await engine.receive(from: RecordedEngine.channel)[0].token
+      let generation = engine.messageGeneration
       struct Undone: Error {}
       await #expect(throws: Undone.self) {
         try await engine.write { db in
           try db.execute(sql: "INSERT INTO invoice VALUES ('gone')")
-          try settling.run(engine, db)
+          try settling.run(engine, db, on: held)
           throw Undone()
         }
       }
       #expect(try Self.invoices(recorded) == [])
-      #expect(try await engine.receive(from: RecordedEngine.channel, maximumCount: 9).count == 2)
+      let free = try await engine.receive(from: RecordedEngine.channel, maximumCount: 9)
+      #expect(free.map(\.text) == ["b"])
       recorded.time.advance(by: .seconds(31))
       try await engine.write { db in
         try db.execute(sql: "INSERT INTO invoice VALUES ('kept')")
         try settling.run(engine, db)
+        #expect(engine.messageGeneration == generation)
       }
+      #expect((engine.messageGeneration > generation) == (settling == .releasing))
       #expect(try Self.invoices(recorded) == ["kept"])
       let rest = try await engine.receive(from: RecordedEngine.channel, maximumCount: 9)
       #expect(rest.map(\.text) == settling.rest)
+      recorded.time.advance(by: .seconds(31))
+      let later = try await engine.receive(from: RecordedEngine.channel, maximumCount: 9)
+      #expect(later.map(\.text) == settling.later)
       let dead = try await engine.deadLetters(of: RecordedEngine.channel)
       #expect(dead.map(\.string) == (settling == .rejecting ? ["a"] : []))
     }
@@ -233,8 +248,11 @@ import Testing
 enum Settling: CaseIterable, Sendable {
   case receiving, acknowledging, releasing, rejecting, extending
 
-  func run(_ engine: MessagingEngine, _ db: Database) throws {
-    let token = try engine.receive(from: RecordedEngine.channel, in: db)[0].token
+  /// - Parameter held: the token of `a`; without it, `a` is received in the transaction.
+  func run(_ engine: MessagingEngine, _ db: Database, on held: LeaseToken? = nil) throws {
+    let received = try engine.receive(from: RecordedEngine.channel, in: db)[0].token
+    let token = held ?? received
+    let changeCount = db.totalChangesCount
     switch self {
     case .receiving: break
     case .acknowledging: try engine.acknowledge(token, in: db)
@@ -242,8 +260,13 @@ enum Settling: CaseIterable, Sendable {
     case .rejecting: try engine.reject(token, reason: "no", in: db)
     case .extending: try engine.extend(token, by: .seconds(3600), in: db)
     }
+    // A settlement after the commit would have the same end.
+    #expect(self == .receiving || db.totalChangesCount > changeCount)
   }
 
   /// What a receive then gets.
   var rest: [String] { self == .releasing ? ["a", "b"] : ["b"] }
+
+  /// What a receive gets after the end of a lease that was not extended.
+  var later: [String] { [.receiving, .releasing].contains(self) ? ["a", "b"] : ["b"] }
 }
