@@ -14,6 +14,7 @@ import VaultedDatabase
 /// Takes jobs on a Unix socket, a line `ID TEXT` each, and does four at a time.
 @main struct Jobs {
   static func main() async throws {
+    guard CommandLine.arguments.count == 3 else { return print("usage: Jobs HOME SOCKET") }
     let (home, socket) = (CommandLine.arguments[1], CommandLine.arguments[2])
     let counts = Counts()
     MetricsSystem.bootstrap(counts)
