@@ -41,8 +41,12 @@ struct Program: AsyncParsableCommand {
         name: "Items",
         subcommands: [
           SetCommand.self, GetCommand.self, ItemsCommand.self, UnsetCommand.self,
+          EncryptCommand.self, DecryptCommand.self,
         ]),
       CommandGroup(name: "Queue", subcommands: [QueueCommand.self]),
+      CommandGroup(
+        name: "Backups",
+        subcommands: [BackupCommand.self, VerifyBackupCommand.self, RestoreCommand.self]),
       CommandGroup(name: "Databases", subcommands: [DatabaseCommand.self]),
     ])
 

@@ -18,6 +18,13 @@ package protocol FileSystem: Sendable {
   ///   `EINVAL` for anything else that is not a regular file.
   func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]?
 
+  /// Reads a regular file from its beginning to its end, in pieces of up to 1 MiB.
+  ///
+  /// - Throws: as ``read(_:maximumByteCount:)``; `ENOENT` for a missing file; the error of `body`.
+  func readPieces(
+    of path: FilePath, _ body: ([UInt8]) throws(FileError) -> Void
+  ) throws(FileError)
+
   /// The sorted names in a directory; nil if it does not exist.
   func entries(of directory: FilePath) throws(FileError) -> [String]?
 
@@ -43,6 +50,9 @@ package protocol FileSystem: Sendable {
 
   /// Removes a file; a missing file is not an error.
   func remove(_ path: FilePath) throws(FileError)
+
+  /// Removes an empty directory; a missing one is not an error.
+  func removeDirectory(_ path: FilePath) throws(FileError)
 
   /// Makes the names in a directory durable.
   func synchronizeDirectory(_ path: FilePath) throws(FileError)
@@ -106,6 +116,24 @@ extension FileSystem {
     try write(
       bytes, to: path, through: path.ownSibling, permissions: .ownerReadWrite, owner: owner,
       replaces: false)
+  }
+
+  /// Copies a regular file of any size to a new file with mode 0600, whose contents are durable on return.
+  ///
+  /// - Parameter progress: called with the bytes written so far.
+  package func copyFile(
+    _ source: FilePath, to target: FilePath, owner: FileOwner?, progress: (Int64) -> Void = { _ in }
+  ) throws(FileError) {
+    let file = try create(target, permissions: .ownerReadWrite)
+    defer { file.close() }
+    if let owner { try file.changeOwner(to: owner) }
+    var byteCount: Int64 = 0
+    try readPieces(of: source) { (piece) throws(FileError) in
+      try file.write(piece)
+      byteCount += Int64(piece.count)
+      progress(byteCount)
+    }
+    try file.synchronize()
   }
 
   /// Replaces a whole file, so that a crash leaves either the complete old or the complete new

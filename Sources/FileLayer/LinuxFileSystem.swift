@@ -15,19 +15,49 @@ package struct LinuxFileSystem: FileSystem {
   }
 
   package func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]? {
-    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      if Errno.current == .noSuchFileOrDirectory { return nil }
-      throw FileError(.read, path, .current)
+    do throws(FileError) {
+      return try reading(path) { (descriptor, byteCount) throws(FileError) in
+        guard byteCount <= maximumByteCount else { throw FileError(.read, path, .fileTooLarge) }
+        return try piece(of: descriptor, path, byteCount: Int(byteCount))
+      }
+    } catch {
+      guard error.operation == .read, error.errno == .noSuchFileOrDirectory else { throw error }
+      return nil
     }
+  }
+
+  package func readPieces(
+    of path: FilePath, _ body: ([UInt8]) throws(FileError) -> Void
+  ) throws(FileError) {
+    try reading(path) { (descriptor, _) throws(FileError) in
+      while true {
+        let piece = try piece(of: descriptor, path, byteCount: 1 << 20)
+        if piece.isEmpty { return }
+        try body(piece)
+      }
+    }
+  }
+
+  /// Opens a regular file for the duration of `body`, which gets its size.
+  private func reading<Result>(
+    _ path: FilePath, _ body: (Int32, Int64) throws(FileError) -> Result
+  ) throws(FileError) -> Result {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else { throw FileError(.read, path, .current) }
     defer { _ = Glibc.close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw FileError(.read, path, .current) }
     guard FileStatus(status).kind == .regular else {
       throw FileError(.read, path, .invalidArgument)
     }
-    guard status.st_size <= maximumByteCount else { throw FileError(.read, path, .fileTooLarge) }
-    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    return try body(descriptor, Int64(status.st_size))
+  }
+
+  /// The next bytes of a file; fewer at its end.
+  private func piece(
+    of descriptor: Int32, _ path: FilePath, byteCount: Int
+  ) throws(FileError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: byteCount)
     var offset = 0
     while offset < bytes.count {
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in
@@ -109,6 +139,12 @@ package struct LinuxFileSystem: FileSystem {
 
   package func remove(_ path: FilePath) throws(FileError) {
     guard unsafe unlink(path.string) == 0 || Errno.current == .noSuchFileOrDirectory else {
+      throw FileError(.remove, path, .current)
+    }
+  }
+
+  package func removeDirectory(_ path: FilePath) throws(FileError) {
+    guard unsafe rmdir(path.string) == 0 || Errno.current == .noSuchFileOrDirectory else {
       throw FileError(.remove, path, .current)
     }
   }

@@ -50,28 +50,36 @@ extension DatabaseCoordinator {
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     try await locked {
       let finishedSalvage = try await finishSalvage(of: vault)
-      let fileID = try await requireOwnDatabase(of: vault)
-      let keys = try await vault.databaseKeys()
-      let (pages, rows): (VerificationReport, Finding?) = try keys.withFitting(home, fileID: fileID)
-      {
-        key in
-        let pages = try SealedVFS.verify(
-          home.databasePath, key: key, fileID: fileID, over: home.baseVFS,
-          checksContents: checksContents,
-          progress: progress)
-        guard pages.isClean else { return (pages, nil) }
-        return (pages, try look(key: key, busyMode: .immediateError, examine))
-      }
-      let anchor: AnchorState
-      do {
-        anchor = try await anchorState(of: vault, in: anchorStorage)
-      } catch  where !(error is VaultError) {
-        // A vault that has locked in between says nothing about the database.
-        anchor = .unreadable(error)
-      }
-      return VerifiedDatabase(
-        pages: pages, anchor: anchor, finishedSalvage: finishedSalvage, rows: rows)
+      return try await examineAlone(
+        vault, anchorStorage, checksContents, finishedSalvage: finishedSalvage, progress, examine)
     }
+  }
+
+  /// As ``verify(of:anchorStorage:checksContents:progress:examine:)``, for a caller who has the home for itself.
+  func examineAlone<Finding: Sendable>(
+    _ vault: Vault, _ anchorStorage: any AnchorStorage, _ checksContents: Bool,
+    finishedSalvage: FilePath? = nil, _ progress: @Sendable (PageProgress) -> Void,
+    _ examine: @Sendable (Database) throws -> Finding
+  ) async throws -> VerifiedDatabase<Finding> {
+    let fileID = try await requireOwnDatabase(of: vault)
+    let keys = try await vault.databaseKeys()
+    let (pages, rows): (VerificationReport, Finding?) = try keys.withFitting(home, fileID: fileID) {
+      key in
+      let pages = try SealedVFS.verify(
+        home.databasePath, key: key, fileID: fileID, over: home.baseVFS,
+        checksContents: checksContents, progress: progress)
+      guard pages.isClean else { return (pages, nil) }
+      return (pages, try look(key: key, busyMode: .immediateError, examine))
+    }
+    let anchor: AnchorState
+    do {
+      anchor = try await anchorState(of: vault, in: anchorStorage)
+    } catch  where !(error is VaultError) {
+      // A vault that has locked in between says nothing about the database.
+      anchor = .unreadable(error)
+    }
+    return VerifiedDatabase(
+      pages: pages, anchor: anchor, finishedSalvage: finishedSalvage, rows: rows)
   }
 
   /// Throws if the database is missing or belongs to another vault.

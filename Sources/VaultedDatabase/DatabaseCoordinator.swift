@@ -20,8 +20,8 @@ package actor DatabaseCoordinator: BlockingActor {
   }
 
   /// Runs a protocol under `messaging.lock`.
-  func locked<Result: Sendable>(
-    _ body: () async throws -> Result
+  func locked<Result>(
+    _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws(VaultedDatabaseError) -> Result {
     try home.requireShortPath()
     do throws(VaultError) {

@@ -67,7 +67,7 @@ public enum HomeDoctor {
       }
     }
     findings += try unusableFiles(home).map { HomeFinding($0) }
-    let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance"]
+    let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance", "-reserve"]
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
       if let finding = foreignOwner(path, status, owner) { findings.append(finding) }

@@ -9,9 +9,10 @@ enum ProtocolLock {
   /// How long a change of key waits for the connections that are open.
   static let connectionBusyTimeout = Duration.seconds(1)
 
-  /// Takes the lock, runs a protocol and releases the lock on every path.
-  static func hold<Result: Sendable>(
-    _ path: FilePath, in fileSystem: any FileSystem, _ body: () async throws -> Result
+  /// Takes the lock, runs a protocol and releases the lock on every path; blocks the executor of the caller.
+  nonisolated(nonsending) static func hold<Result>(
+    _ path: FilePath, in fileSystem: any FileSystem,
+    _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws(VaultedDatabaseError) -> Result {
     do {
       try fileSystem.makeLockFile(path)

@@ -28,6 +28,8 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let damaged = Code("damaged")
     /// The database is an older copy or has lost its last commits: it lacks its vault's anchor.
     public static let rolledBack = Code("rolledBack")
+    /// A new home or a backup has a name that is taken.
+    public static let alreadyExists = Code("alreadyExists")
     /// The vault already has other credentials than the standard ones.
     public static let alreadySecured = Code("alreadySecured")
     /// Another connection or process holds the database or its lock.

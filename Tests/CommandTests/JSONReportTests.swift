@@ -18,23 +18,34 @@ import Testing
     ("verify", ["messaging"]), ("items", ["messaging"]), ("policy show", ["messaging"]),
     ("slots list", ["v"]), ("queue publish", ["c"]), ("queue channels", []), ("queue stats", []),
     ("queue consumers list", ["c"]), ("queue retention show", ["c"]),
-    ("queue dead-letters", ["c"]), ("queue verify", []), ("queue export", ["$folder/exported"]),
+    ("queue dead-letters list", ["c"]), ("queue show", ["c", "$timetoken"]), ("queue verify", []),
+    ("queue export", ["$folder/exported"]),
     ("database verify", ["$sealed", "--key-file", "$key"]),
     ("database salvage", ["$sealed", "$folder/salvaged", "--key-file", "$key"]),
+    ("backup", ["$folder/backup"]), ("verify-backup", ["$folder/backup"]),
+    ("restore", ["$folder/backup", "$folder/restored"]),
     // The last two, because other commands fail after them.
     ("queue import", ["$folder/messages.ndjson"]), ("queue salvage", []),
   ]
 
+  /// The first message of channel "c".
+  private func timetoken() throws -> String {
+    let first = try home.run("queue", "history", "c", "--limit", "1", "--ndjson").objects.first
+    return first?["timetoken"] as? String ?? ""
+  }
+
   /// The lines that a command prints with `--json`.
   private func report(_ command: String, _ arguments: [String]) throws -> [String] {
-    let arguments = arguments.map {
+    let arguments = try arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
         .replacing("$fixtures", with: Repository.path("Fixtures"))
         .replacing("$sealed", with: fixture.sealed)
         .replacing("$key", with: fixture.key)
+        .replacing("$timetoken", with: try timetoken())
     }
     let words = command.split(separator: " ").map(String.init)
-    let place = words[0] == "database" ? [] : ["--home", home.path]
+    let hasHome = !["database", "verify-backup", "restore"].contains(words[0])
+    let place = hasHome ? ["--home", home.path] : []
     let outcome = try Tool.run(
       words + arguments + ["--json"] + place, input: Array("one\ntwo\n".utf8))
     try #require(!outcome.output.isEmpty, "\(command): \(outcome.errors)")

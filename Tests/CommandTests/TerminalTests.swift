@@ -97,8 +97,29 @@ import Testing
 
   @Test func `a wrong password at the terminal ends with 77`() throws {
     let (person, child) = try start(["items", "messaging"])
-    try person.answer("Password of vault messaging: ", with: "wrong")
+    for _ in 0..<3 { try person.answer("Password of vault messaging: ", with: "wrong") }
     #expect(child.wait() == 77)
+  }
+
+  @Test func `a user who has mistyped the password can try again`() throws {
+    let (person, child) = try start(["items", "messaging"])
+    try person.answer("Password of vault messaging: ", with: "wrong")
+    try person.answer("Password of vault messaging: ", with: TestHome.password)
+    #expect(child.wait() == 0)
+    #expect(errors.contains("try again"))
+  }
+
+  @Test(arguments: [("n", 77), ("y", 0)] as [(String, Int32)])
+  func `a command that deletes asks at a terminal`(answer: String, status: Int32) throws {
+    let person = try Person()
+    let child = try home.start(
+      "queue", "purge", "c",
+      descriptors: [0: .terminal(person.terminal), 2: .writing(files.path("errors"))])
+    person.press(answer + "\n")
+    #expect(child.wait() == status)
+    #expect(errors.contains("delete the messages of channel 'c'? [y/N]"))
+    let left = try home.unlocked("queue", "history", "c").text
+    #expect(left == (status == 0 ? "" : "first\n"))
   }
 
   @Test func `the terminal asks for a new password twice, and both must match`() throws {
@@ -389,8 +410,10 @@ import Testing
     #expect(child.wait() == 0)
     for (salt, status) in [("some salt", 0), ("another", 77)] as [(String, Int32)] {
       (person, child) = try start(["items", "v", "--salt-prompt"], in: home)
-      try person.answer("Password of vault v: ", with: TestHome.password)
-      try person.answer("Salt of vault v: ", with: salt)
+      for _ in 0..<(status == 0 ? 1 : 3) {
+        try person.answer("Password of vault v: ", with: TestHome.password)
+        try person.answer("Salt of vault v: ", with: salt)
+      }
       #expect(child.wait() == status)
     }
   }

@@ -77,6 +77,35 @@ extension Vault {
     }
   }
 
+  /// Writes a copy of the vault, bound to a copy of its database under the current key, to another store.
+  ///
+  /// The same secrets open both vaults. The copy keeps the rollback anchor, which the copied database has, and forgets
+  /// the key of an unfinished key change.
+  ///
+  /// - Parameter databaseID: the file id of the copied database, 8 bytes.
+  /// - Returns: the copy, unlocked; it is durable.
+  /// - Throws: `keyMissing` unless a database is bound; `alreadyExists`; `locked`; the errors of writing.
+  package func copy(
+    to target: any VaultStore, databaseID: [UInt8]
+  ) async throws(VaultError) -> Vault {
+    let draft = try withContents { (opened) throws(VaultError) in
+      guard opened.clear.binding?.state == .bound else { throw .keyMissing(id) }
+      var draft = opened.draft()
+      draft.clear.binding = DatabaseBinding(databaseID: databaseID, state: .bound)
+      draft.contents.databases?.pending = nil
+      return draft
+    }
+    let copy = Vault(id: id, store: target, parameters: parameters)
+    try await copy.begin(with: draft)
+    return copy
+  }
+
+  private func begin(with draft: consuming sending VaultDraft) throws(VaultError) {
+    let lock = try store.lockForNewVault(id)
+    defer { lock.release() }
+    adopt(try write(draft))
+  }
+
   /// Stores the next key of the database; durable on return.
   ///
   /// - Parameter key: 32 bytes.

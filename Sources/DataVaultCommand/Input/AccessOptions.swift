@@ -11,7 +11,17 @@ struct AccessOptions: ParsableArguments {
 
   func home() throws(CommandFailure) -> DataVaultHome { try homeOptions.home() }
 
-  /// Opens and unlocks a vault.
+  /// As ``CredentialOptions/open(_:in:toChangePassword:usesSession:)``.
+  func open(
+    _ id: VaultID, toChangePassword: Bool = false, usesSession: Bool = true
+  ) async throws -> Vault {
+    try await credentials.open(
+      id, in: home(), toChangePassword: toChangePassword, usesSession: usesSession)
+  }
+}
+
+extension CredentialOptions {
+  /// Opens and unlocks a vault of a home.
   ///
   /// If an option names a source, the vault opens with that source and no other. Without one, a
   /// secured vault opens through its session, otherwise the command asks at the terminal. A vault
@@ -22,56 +32,73 @@ struct AccessOptions: ParsableArguments {
   ///   - toChangePassword: whether to accept a password that the policy no longer allows.
   ///   - usesSession: whether a session of `datavault unlock` can replace the password.
   func open(
-    _ id: VaultID, toChangePassword: Bool = false, usesSession: Bool = true
+    _ id: VaultID, in home: DataVaultHome, toChangePassword: Bool = false, usesSession: Bool = true
   ) async throws -> Vault {
     // Warns before long work starts, such as following a queue.
     defer { MemoryWarning.giveOnce() }
-    let vault = try await Vault.get(id, in: home().store)
+    let vault = try await Vault.get(id, in: home.store)
+    let status = try await vault.status()
     // A new password is what secures a vault.
-    if !toChangePassword, try credentials.requiresSecuredVault(),
-      try await !vault.status().isSecured
-    {
+    if !toChangePassword, !status.isSecured, try requiresSecuredVault() {
       throw CommandFailure(
         .policy,
         "vault '\(id)' opens with the publicly known password, and a secured vault is required",
         hint: id.securingHint)
     }
-    func unlock(with secret: borrowing VaultSecret) async throws {
-      if toChangePassword {
-        try await vault.unlockToChangePassword(with: secret)
-      } else {
-        try await vault.unlock(with: secret)
+    func unlock(isAsked: Bool, _ secret: () throws -> VaultSecret) async throws {
+      try await Self.retrying(isAsked: isAsked) {
+        let secret = try secret()
+        if toChangePassword {
+          try await vault.unlockToChangePassword(with: secret)
+        } else {
+          try await vault.unlock(with: secret)
+        }
       }
     }
-    if credentials.areGiven {
-      try await unlock(with: credentials.read(for: id))
+    if areGiven {
+      try await unlock(isAsked: isAsked) { try read(for: id) }
       return vault
     }
-    let status = try await vault.status()
     if status.isSecured {
       if usesSession, try await vault.unlockWithSession() { return vault }
-      guard status.slots.contains(where: { $0.kind == .password }) else {
-        if status.slots.contains(where: { $0.kind == .recoveryCode }) {
-          try await unlock(with: SlotSecretSource.recoveryCodePrompt(for: id).read())
-          return vault
-        }
+      let kinds = Set(status.slots.map(\.kind))
+      guard kinds.contains(.password) || kinds.contains(.recoveryCode) else {
         throw CommandFailure(
           .notPermitted, "vault '\(id)' has neither a password nor a recovery code to ask for",
           hint: "give --unlock-key-file FILE or --unlock-key-fd N")
       }
-      try await unlock(with: credentials.read(for: id))
+      try await unlock(isAsked: true) {
+        kinds.contains(.password)
+          ? try read(for: id) : try SlotSecretSource.recoveryCodePrompt(for: id).read()
+      }
       return vault
     }
-    guard try await home().liveSession(of: id) == nil else {
+    guard try await home.liveSession(of: id) == nil else {
       throw CommandFailure(
         .policy,
         "vault '\(id)' opens with the publicly known password, but a session names a secured one",
         hint: "restore the vault that was replaced, or end the session with datavault lock \(id)")
     }
-    try await unlock(with: .password(.standard))
+    try await unlock(isAsked: false) { .password(.standard) }
     StandardError.warn(
       "vault '\(id)' is not secured: it opens with the publicly known password; \(id.securingHint)")
     return vault
+  }
+
+  /// Repeats what a user has mistyped, at most twice; each wrong attempt counts.
+  private static func retrying(
+    isAsked: Bool, _ body: () async throws -> Void
+  ) async throws {
+    for _ in 0..<(isAsked ? 2 : 0) {
+      do {
+        return try await body()
+      } catch let error as VaultError
+        where [.wrongPassword, .recoveryCodeMistyped].contains(error.code)
+      {
+        StandardError.say("\(error.message); try again")
+      }
+    }
+    try await body()
   }
 }
 

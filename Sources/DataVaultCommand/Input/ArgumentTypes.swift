@@ -53,6 +53,7 @@ struct DateArgument: ExpressibleByArgument {
 /// A duration with its unit: `500ms`, `30s`, `15m`, `2h`, `7d`.
 struct DurationArgument: ExpressibleByArgument {
   static let standardLease = DurationArgument(.seconds(30), "30s")
+  static let standardInterval = DurationArgument(.seconds(2), "2s")
   static let standardSession = DurationArgument(.seconds(900), "15m")
 
   let duration: Duration

@@ -50,6 +50,9 @@ struct CredentialOptions: ParsableArguments {
   /// The command then uses that source and no other.
   var areGiven: Bool { password.areGiven || otherCount > 0 }
 
+  /// Whether the user types the secret at the terminal.
+  var isAsked: Bool { asksForRecoveryCode || otherCount == 0 && !password.hasPassword }
+
   /// The files and descriptors that are given.
   var sources: [SecretSource] {
     password.sources

@@ -26,7 +26,7 @@ struct HomeOptions: ParsableArguments {
   func home() throws(CommandFailure) -> DataVaultHome {
     _ = try Environment.requiresSecuredVault()
     let given = if let path { path } else { try Self.standard() }
-    let path = try Self.absolute(given)
+    let path = try FilePath.absolute(given, "--home")
     return switch store {
     case .file: DataVaultHome(path)
     case .secretService: DataVaultHome(path, store: SecretServiceStore(home: path))
@@ -47,15 +47,20 @@ struct HomeOptions: ParsableArguments {
       .usage, "no home directory is known: HOME and DATAVAULT_HOME are not set",
       hint: "give --home DIR")
   }
+}
 
-  private static func absolute(_ path: String) throws(CommandFailure) -> FilePath {
-    guard !path.isEmpty else { throw CommandFailure(.usage, "--home is empty") }
+extension FilePath {
+  /// The absolute path of an argument.
+  ///
+  /// - Parameter argument: its name, for messages.
+  static func absolute(_ path: String, _ argument: String) throws(CommandFailure) -> FilePath {
+    guard !path.isEmpty else { throw CommandFailure(.usage, "\(argument) is empty") }
     let given = FilePath(path)
     if given.isAbsolute { return given }
     guard let current = Environment.workingDirectory else {
       throw CommandFailure(
         .usage, "the working directory was removed, or its name is not UTF-8",
-        hint: "give an absolute path to --home")
+        hint: "give an absolute path to \(argument)")
     }
     return FilePath(current).pushing(given)
   }

@@ -21,6 +21,12 @@ struct PasswordOptions: ParsableArguments {
   var credential: String?
 
   @Option(
+    help: ArgumentHelp(
+      "Read the password from the output of a command, which a shell runs: 'pass show vault'.",
+      valueName: "command"))
+  var passwordCommand: String?
+
+  @Option(
     help: ArgumentHelp("Read the salt from a file. Needed if the vault has one.", valueName: "file")
   )
   var saltFile: String?
@@ -37,8 +43,12 @@ struct PasswordOptions: ParsableArguments {
   ///
   /// The command then uses that source and no other.
   var areGiven: Bool {
-    passwordFile != nil || passwordDescriptor != nil || credential != nil || saltFile != nil
-      || saltDescriptor != nil || asksForSalt
+    hasPassword || saltFile != nil || saltDescriptor != nil || asksForSalt
+  }
+
+  /// Whether an option names the source of the password; otherwise the user types it.
+  var hasPassword: Bool {
+    passwordFile != nil || passwordDescriptor != nil || credential != nil || passwordCommand != nil
   }
 
   /// The files and descriptors that are given.
@@ -47,9 +57,10 @@ struct PasswordOptions: ParsableArguments {
   }
 
   func validate() throws {
-    let count = [passwordFile, passwordDescriptor.map(String.init), credential].count { $0 != nil }
-    guard count <= 1 else {
-      throw ValidationError("give only one of --password-file, --password-fd and --credential")
+    let given = [passwordFile, passwordDescriptor.map(String.init), credential, passwordCommand]
+    guard given.count(where: { $0 != nil }) <= 1 else {
+      throw ValidationError(
+        "give only one of --password-file, --password-fd, --credential and --password-command")
     }
     guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
       throw ValidationError("give only one of --salt-file, --salt-fd and --salt-prompt")
@@ -67,6 +78,7 @@ struct PasswordOptions: ParsableArguments {
     if let passwordFile { return .file(passwordFile) }
     if let passwordDescriptor { return .descriptor(passwordDescriptor) }
     if let credential { return .source(.credential(credential)) }
+    if let passwordCommand { return .source(.command(["/bin/sh", "-c", passwordCommand])) }
     return .terminal(
       SecretInput.Question(
         what: "password", vault: id,

@@ -94,7 +94,7 @@ extension EngineError: ErrorWithExitCode {
     .alreadyExists: .exists,
     .cancelled: .inputOutput, .diskFull: .inputOutput, .inputOutput: .inputOutput,
     .outcomeUnknown: .inputOutput, .readOnly: .inputOutput, .stopped: .inputOutput,
-    .busy: .tryLater,
+    .busy: .tryLater, .queueFull: .tryLater,
     .foreignFile: .notPermitted, .vaultLocked: .notPermitted, .wrongPassword: .notPermitted,
     .notSecured: .policy,
   ]
@@ -107,7 +107,7 @@ extension VaultedDatabaseError: ErrorWithExitCode {
     .damaged: .badData, .databaseMismatch: .badData, .newerVersion: .badData,
     .plainDatabase: .badData, .rolledBack: .badData,
     .databaseMissing: .notFound, .keyMissing: .notFound,
-    .alreadySecured: .exists, .keyExists: .exists,
+    .alreadyExists: .exists, .alreadySecured: .exists, .keyExists: .exists,
     .diskFull: .inputOutput, .inputOutput: .inputOutput, .readOnly: .inputOutput,
     .busy: .tryLater,
     .foreignFile: .notPermitted, .vaultLocked: .notPermitted,

@@ -74,3 +74,14 @@ struct OutputDescriptor {
 func systemMessage(_ errorNumber: Int32) -> String {
   unsafe String(cString: strerror(errorNumber)).lowercased()
 }
+
+/// Numbers of a table on standard output: for people if it is a terminal, otherwise raw.
+extension OutputDescriptor {
+  static func size(byteCount: Int) -> String {
+    standardOutput.isTerminal ? PeopleText.size(byteCount: byteCount) : "\(byteCount)"
+  }
+
+  static func age(seconds: Int64) -> String {
+    standardOutput.isTerminal ? PeopleText.age(seconds: seconds) : "\(seconds)s"
+  }
+}

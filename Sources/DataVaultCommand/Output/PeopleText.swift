@@ -80,3 +80,31 @@ func confirm(_ text: String) throws(CommandFailure) {
   let output = OutputDescriptor.standardOutput
   if output.isTerminal { try output.writeAll(Array("\(text.onOneLine)\n".utf8)) }
 }
+
+/// Sizes and ages for people.
+enum PeopleText {
+  /// A size of three digits with a binary unit, such as "1.4 MiB".
+  static func size(byteCount: Int) -> String {
+    var (value, units) = (Double(byteCount), ["KiB", "MiB", "GiB", "TiB", "PiB"][...])
+    guard value >= 1024 else { return "\(byteCount) B" }
+    var unit = ""
+    while value >= 1024, let next = units.popFirst() {
+      value /= 1024
+      unit = next
+    }
+    let digits = value < 10 ? 2 : value < 100 ? 1 : 0
+    return
+      "\(value.formatted(.number.precision(.fractionLength(digits)).locale(.init(identifier: "en_US_POSIX")))) \(unit)"
+  }
+
+  /// A time of at most two units, such as "2h 5m".
+  static func age(seconds: Int64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60)
+    return switch (days, hours, minutes) {
+    case (1..., _, _): "\(days)d \(hours)h"
+    case (0, 1..., _): "\(hours)h \(minutes)m"
+    case (0, 0, 1...): "\(minutes)m \(seconds % 60)s"
+    default: "\(seconds)s"
+    }
+  }
+}

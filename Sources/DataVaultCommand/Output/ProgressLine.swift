@@ -4,9 +4,10 @@ internal import Synchronization
 
 /// A progress line on standard error, which overwrites itself.
 ///
-/// It is written only to a terminal.
+/// It is written only to a terminal, and shows the remaining time of long work.
 final class ProgressLine: Sendable {
   private let work: String
+  private let start = ContinuousClock.now
   private let shown = Mutex(-1)
 
   /// - Parameter work: the operation, such as "verifying".
@@ -37,8 +38,16 @@ final class ProgressLine: Sendable {
     shown.withLock { shown in
       guard percentage > shown else { return }
       shown = percentage
-      StandardError.write("\r\(work): \(percentage) %")
+      StandardError.write("\r\(work): \(percentage) %\(rest(completed, of: total))\u{1B}[K")
     }
+  }
+
+  /// The remaining time at the rate so far; empty while that is a guess.
+  private func rest(_ completed: Int, of total: Int) -> String {
+    let elapsed = (ContinuousClock.now - start) / .seconds(1)
+    guard elapsed > 2, completed > 0, completed < total else { return "" }
+    let rate = Double(completed) / elapsed
+    return ", \(PeopleText.age(seconds: Int64(Double(total - completed) / rate))) left"
   }
 
   /// Clears the line, so that the next output starts in the first column.

@@ -88,10 +88,13 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var consumer: ConsumerArguments
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
+    try confirmation.require(
+      "remove consumer '\(consumer.name)' of channel '\(channel.name)', and what only it needs")
     guard try await access.runEngine({ try await $0.removeConsumer(consumer, of: channel) })
     else {
       throw CommandFailure(
@@ -143,7 +146,7 @@ struct ConsumerReport: Encodable {
 
   var cells: [String] {
     ["\(ready)", "\(leased)", "\(delayed)", "\(waiting)", "\(deadLetters)"]
-      + [oldestAgeSeconds.map { "\($0)s" } ?? "-"]
+      + [oldestAgeSeconds.map(OutputDescriptor.age) ?? "-"]
   }
 }
 

@@ -1,10 +1,26 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// The command `datavault queue dead-letters CHANNEL`.
+/// The command `datavault queue dead-letters`.
 struct DeadLettersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "dead-letters",
+    abstract: "Manage the messages that are no longer delivered to a consumer.",
+    discussion: """
+      Example:
+        datavault queue dead-letters orders
+        datavault queue dead-letters move orders --to orders-failed
+      """,
+    subcommands: [
+      DeadLettersListCommand.self, DeadLettersRemoveCommand.self, DeadLettersMoveCommand.self,
+    ],
+    defaultSubcommand: DeadLettersListCommand.self)
+}
+
+/// The command `datavault queue dead-letters list CHANNEL`.
+struct DeadLettersListCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
     abstract: "List the messages that are no longer delivered to a consumer.",
     discussion: """
       The command does not show payloads. 'queue history' does, and changes nothing. To process the \
@@ -48,14 +64,7 @@ private struct DeadLettersReport: Encodable {
     let reason: String
     /// RFC 3339.
     let died: String
-    let failures: [Failure]
-  }
-
-  struct Failure: Encodable {
-    let attempt: Int
-    /// RFC 3339.
-    let time: String
-    let reason: String
+    let failures: [FailureReport]
   }
 
   let channel: String
@@ -70,11 +79,82 @@ private struct DeadLettersReport: Encodable {
         timetoken: letter.timetoken.description, bytes: letter.payload.count,
         attempts: letter.attemptCount, reason: letter.reason,
         died: DateArgument(ticks: letter.deadLetteredTicks).text,
-        failures: letter.failures.map {
-          Failure(
-            attempt: $0.attempt, time: DateArgument(ticks: $0.ticks).text, reason: $0.reason)
-        })
+        failures: letter.failures.map(FailureReport.init))
     }
+  }
+}
+
+/// The dead letters that a command changes: some, or all.
+struct DeadLetterSelection: ParsableArguments {
+  @Argument(help: "The channel.") var channel: String
+  @Argument(help: ArgumentHelp("The dead letters. Give them, or --all.", valueName: "timetoken"))
+  var timetokens: [Timetoken] = []
+  @Flag(help: "All dead letters of the consumer.") var all = false
+  @OptionGroup var consumer: ConsumerOptions
+
+  func validate() throws {
+    guard all == timetokens.isEmpty else {
+      throw ValidationError("give the timetokens of dead letters, or --all")
+    }
+  }
+
+  /// Throws unless `count` dead letters are as many as were named.
+  func require(_ count: Int, _ done: String) throws {
+    guard !all, count < timetokens.count else { return }
+    throw CommandFailure(
+      .notFound,
+      "\(timetokens.count - count) of \(timetokens.count) messages are not dead letters of "
+        + "\(try consumer.consumer()); the others were \(done)",
+      hint: "to list them, run datavault queue dead-letters")
+  }
+}
+
+/// The command `datavault queue dead-letters remove CHANNEL`.
+struct DeadLettersRemoveCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Delete dead letters for good.")
+
+  @OptionGroup var selection: DeadLetterSelection
+  @OptionGroup var confirmation: ConfirmationOptions
+  @OptionGroup var access: AccessOptions
+
+  func run() async throws {
+    let channel = try Channel(selection.channel)
+    let number = selection.all ? "all" : "\(selection.timetokens.count)"
+    try confirmation.require("delete \(number) dead letters of channel '\(channel.name)'")
+    let consumer = try selection.consumer.consumer()
+    let chosen = selection.all ? nil : selection.timetokens
+    let count = try await access.runEngine {
+      try await $0.removeDeadLetters(chosen, of: channel, for: consumer)
+    }
+    try selection.require(count, "deleted")
+    try confirm("deleted \(count) dead letters")
+  }
+}
+
+/// The command `datavault queue dead-letters move CHANNEL --to CHANNEL`.
+struct DeadLettersMoveCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "move", abstract: "Publish dead letters to another channel, and delete them.",
+    discussion: """
+      The messages keep their content, headers, priority and ordering key, and get new timetokens.
+      """)
+
+  @Option(name: .customLong("to"), help: ArgumentHelp("The other channel.", valueName: "channel"))
+  var target: String
+
+  @OptionGroup var selection: DeadLetterSelection
+  @OptionGroup var access: AccessOptions
+
+  func run() async throws {
+    let (channel, target) = (try Channel(selection.channel), try Channel(target))
+    let consumer = try selection.consumer.consumer()
+    let chosen = selection.all ? nil : selection.timetokens
+    let count = try await access.runEngine {
+      try await $0.moveDeadLetters(chosen, of: channel, for: consumer, to: target)
+    }
+    try selection.require(count, "moved")
+    try confirm("moved \(count) dead letters to channel '\(target.name)'")
   }
 }
 

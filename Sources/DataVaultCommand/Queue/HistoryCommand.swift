@@ -131,10 +131,7 @@ struct HistoryReading {
     for message in messages {
       guard let line = format.line(for: message, availabilityTicks: message.availabilityTicks)
       else {
-        failure = CommandFailure(
-          .badData,
-          "message \(message.timetoken) contains a newline and cannot be printed as a line",
-          hint: "give --ndjson")
+        failure = .unprintable(message.timetoken)
         break
       }
       bytes += line

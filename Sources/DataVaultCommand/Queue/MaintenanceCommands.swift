@@ -14,10 +14,12 @@ struct PurgeCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
   var before: Timetoken?
 
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
+    try confirmation.require("delete the messages of channel '\(channel.name)'")
     let count = try await access.runEngine {
       try await $0.purge(channel, before: before)
     }

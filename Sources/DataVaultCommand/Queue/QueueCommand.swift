@@ -19,11 +19,15 @@ struct QueueCommand: AsyncParsableCommand {
         ]),
       CommandGroup(
         name: "Inspect",
-        subcommands: [ChannelsCommand.self, StatsCommand.self, DeadLettersCommand.self]),
+        subcommands: [
+          ChannelsCommand.self, StatsCommand.self, PeekCommand.self, ShowCommand.self,
+          DeadLettersCommand.self,
+        ]),
       CommandGroup(
         name: "Administer",
         subcommands: [
-          ConsumersCommand.self, RetentionCommand.self, RedriveCommand.self, PurgeCommand.self,
+          ConsumersCommand.self, RetentionCommand.self, CancelCommand.self, RedriveCommand.self,
+          PurgeCommand.self,
           CompactCommand.self, RekeyCommand.self,
         ]),
       CommandGroup(

@@ -195,9 +195,11 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
       delivered again.
       """)
 
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
+    try confirmation.require("go on without the messages that this copy of the queue lacks")
     let vault = try await access.open(.messaging)
     guard
       let rollback = try await MessagingEngine.acceptRollback(access.home(), vault: vault)

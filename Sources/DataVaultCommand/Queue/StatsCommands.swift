@@ -16,7 +16,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         ["CHANNEL", "MESSAGES", "BYTES", "OLDEST", "NEWEST"],
         channels.map {
           [
-            $0.channel.name, "\($0.messageCount)", "\($0.byteCount)",
+            $0.channel.name, "\($0.messageCount)", OutputDescriptor.size(byteCount: $0.byteCount),
             $0.oldest?.description ?? "-", $0.newest?.description ?? "-",
           ]
         })
@@ -53,23 +53,72 @@ struct StatsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stats", abstract: "Count the messages of each channel and consumer.")
 
+  @Flag(
+    name: .customLong("watch"),
+    help: "Show the counts again and again, with their changes per second, until interrupted.")
+  var watches = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The time between two counts of --watch, at least 100ms.", valueName: "time"))
+  var interval = DurationArgument.standardInterval
+
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
 
-  func run() async throws {
-    let statistics = try await access.runEngine { try await $0.statistics() }
-    try report.print(QueueReport(statistics)) {
-      table(
-        ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header,
-        statistics.channels.flatMap(Self.rows))
+  func validate() throws {
+    if watches, report.isJSON { throw ValidationError("give either --watch or --json") }
+    guard interval.duration >= .milliseconds(100) else {
+      throw ValidationError("--interval must be at least 100ms")
     }
+  }
+
+  func run() async throws {
+    guard watches else {
+      let statistics = try await access.runEngine { try await $0.statistics() }
+      return try report.print(QueueReport(statistics)) { Self.table(statistics) }
+    }
+    guard OutputDescriptor.standardOutput.isTerminal else {
+      throw CommandFailure(
+        .usage, "--watch needs a terminal", hint: "run datavault queue stats --json repeatedly")
+    }
+    try await access.runEngine { engine in
+      var last: (statistics: EngineStatistics, time: ContinuousClock.Instant)?
+      while true {
+        let (statistics, time) = (try await engine.statistics(), ContinuousClock.now)
+        let rates = last.map { Self.rates(from: $0.statistics, to: statistics, in: time - $0.time) }
+        // To the first column of the first line, and nothing below.
+        let screen = "\u{1B}[H\u{1B}[J" + Self.table(statistics) + (rates ?? "")
+        try OutputDescriptor.standardOutput.writeAll(Array(screen.utf8))
+        last = (statistics, time)
+        try await Task.sleep(for: interval.duration)
+      }
+    }
+  }
+
+  private static func table(_ statistics: EngineStatistics) -> String {
+    DataVaultCommand.table(
+      ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header,
+      statistics.channels.flatMap(rows))
+  }
+
+  private static func rates(
+    from old: EngineStatistics, to new: EngineStatistics, in time: Duration
+  ) -> String {
+    func rate(_ count: Int64) -> String {
+      let rate = (Double(count) / (time / .seconds(1))).rounded()
+      return rate > 0 ? "+\(Int(rate))" : "\(Int(rate))"
+    }
+    return "\n\(rate(Int64(new.messageCount - old.messageCount))) messages/s, "
+      + "\(rate(new.commitNumber - old.commitNumber)) commits/s\n"
   }
 
   /// The rows of a channel: one for each consumer, or one without a consumer.
   private static func rows(_ channel: EngineStatistics.ChannelStatistics) -> [[String]] {
     let start = [channel.channel.name, "\(channel.messageCount)"]
     if channel.consumers.isEmpty {
-      let age = channel.oldestAge.map { "\($0.components.seconds)s" } ?? "-"
+      let age =
+        channel.oldestAge.map { OutputDescriptor.age(seconds: $0.components.seconds) } ?? "-"
       return [start + ["-", "\(channel.messageCount)", "0", "0", "0", "0", age]]
     }
     return channel.consumers.map(ConsumerReport.init).map { start + [$0.consumer] + $0.cells }

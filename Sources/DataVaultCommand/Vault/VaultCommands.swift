@@ -61,10 +61,12 @@ struct DeleteCommand: AsyncParsableCommand {
   @OptionGroup var vault: VaultArgument
   @Flag(help: "Delete the vault even if its database exists. The database cannot be opened again.")
   var force = false
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
     let id = try vault.id()
+    try confirmation.require("delete vault '\(id)' and its items")
     try await VaultedDatabase.deleteVault(id, of: home.home(), force: force)
     try confirm("deleted vault '\(id)'")
   }

@@ -48,17 +48,48 @@ extension EngineDatabase {
   /// Removes dead letters; their messages leave the log if no other consumer needs them, unless the
   /// channel keeps them.
   ///
-  /// - Parameter timetokens: the dead letters to remove; nil for all.
+  /// - Parameters:
+  ///   - timetokens: the dead letters to remove; nil for all.
+  ///   - body: called with each, while the log still has its message.
   /// - Returns: how many were removed.
   func removeDeadLetters(
-    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database,
+    _ body: (Timetoken) throws -> Void = { _ in }
   ) throws -> Int {
     guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return 0 }
     var removal = MessageRemoval(db, channelID: record.channelID)
     let count = try takeDeadLetters(timetokens, of: record, db) { timetoken, _ in
+      try body(timetoken)
       if !record.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
     }
     try removal.finish()
+    return count
+  }
+
+  /// Removes dead letters and publishes their messages to another channel.
+  ///
+  /// The messages keep content, priority and ordering key, and get new timetokens.
+  ///
+  /// - Parameter maximumCount: the most to move, the oldest first.
+  /// - Returns: how many were moved.
+  func moveDeadLetters(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, to target: Channel,
+    maximumCount: Int, in publication: inout Publication?, _ db: Database
+  ) throws -> Int {
+    let chosen =
+      try timetokens
+      ?? deadLetters(
+        of: channel, for: consumer, after: nil, maximumCount: maximumCount, in: db
+      ).map(\.timetoken)
+    var messages: [Message] = []
+    let count = try removeDeadLetters(chosen, of: channel, for: consumer, in: db) { timetoken in
+      guard let message = try Self.message(timetoken, of: channel, db) else { return }
+      messages.append(
+        Message(
+          channel: target, payload: message.payload, headers: message.headers,
+          priority: message.priority, orderingKey: message.orderingKey))
+    }
+    _ = try publish(messages, in: &publication, db)
     return count
   }
 

@@ -56,11 +56,21 @@ struct MessageRemoval {
 
   /// Removes a message as ``retire(_:)`` does, also from consumers that have not settled it.
   mutating func retireFromConsumers(_ timetoken: Timetoken) throws {
+    try takeFromConsumers(timetoken)
+    try retire(timetoken)
+  }
+
+  /// Removes a message as if every consumer had settled it.
+  mutating func cancel(_ timetoken: Timetoken) throws {
+    try takeFromConsumers(timetoken)
+    try remove(timetoken)
+  }
+
+  private func takeFromConsumers(_ timetoken: Timetoken) throws {
     let consumers = try Int64.fetchAll(
       db.cachedStatement(sql: "SELECT id FROM consumer WHERE channel_id = ?"),
       arguments: [channelID])
     for id in consumers { try DeliveryTable(consumerID: id, db: db).forget(timetoken) }
-    try retire(timetoken)
   }
 
   /// Writes the channel's row; call it in the same transaction.

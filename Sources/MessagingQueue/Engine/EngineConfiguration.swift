@@ -17,6 +17,20 @@ public struct EngineConfiguration: Sendable {
   /// Default: 64 KiB.
   public var maximumHeaderByteCount: Int = 64 << 10
 
+  /// The size of the database at which this engine refuses to publish (``EngineError/Code/queueFull``), in bytes.
+  ///
+  /// It counts the pages in use, of messages and of your own tables, without the log. Receiving, settling and purging go
+  /// on, and make space. Default: nil, no limit.
+  public var maximumDatabaseByteCount: Int?
+
+  /// The size of the reserve, in bytes; 0 for none.
+  ///
+  /// It is an allocated file beside the database, which maintenance makes while the disk has four times as much free. If
+  /// the disk is full, every operation but publishing releases it and is tried again, and so is a start. So receivers
+  /// can empty a disk that the queue has filled. It must be larger than the log, which a checkpoint empties at 4 MiB.
+  /// Default: 8 MiB.
+  public var reserveByteCount = 8 << 20
+
   /// How long the engine remembers a deduplication id after its message was published, by the wall
   /// clock.
   ///
@@ -112,6 +126,10 @@ public struct EngineConfiguration: Sendable {
 }
 
 extension EngineConfiguration {
+  func warnOfReleasedReserve() {
+    logger.warning("the disk is full: the reserve was released, to receive and remove messages")
+  }
+
   func warnOfDiscardedLog(_ home: DataVaultHome, frameCount: Int) {
     logger.warning(
       """

@@ -85,6 +85,8 @@ extension EngineError.Code {
   public static let busy = Self("busy")
   /// Retention, a purge or the consumers removed messages before a live reader saw them.
   public static let messagesRemoved = Self("messagesRemoved")
+  /// The database has reached ``EngineConfiguration/maximumDatabaseByteCount``; nothing was published.
+  public static let queueFull = Self("queueFull")
   /// The file system is full; nothing was changed.
   public static let diskFull = Self("diskFull")
   /// The database can only be read.
@@ -193,8 +195,9 @@ extension EngineError {
 
   /// The codes of a database and its vault that keep their names.
   private static let databaseCodes: Set<VaultedDatabaseError.Code> = [
-    .busy, .damaged, .databaseMismatch, .databaseMissing, .diskFull, .foreignFile, .keyMissing,
-    .newerVersion, .plainDatabase, .readOnly, .rolledBack, .vaultLocked,
+    .alreadyExists, .busy, .damaged, .databaseMismatch, .databaseMissing, .diskFull, .foreignFile,
+    .invalidArgument, .keyMissing, .newerVersion, .plainDatabase, .readOnly, .rolledBack,
+    .vaultLocked,
   ]
 
   private static func code(of error: VaultError) -> Code {

@@ -85,9 +85,28 @@ extension MessagingEngine {
     return engine
   }
 
+  /// Opens the engine; a full disk gives its reserve back.
   private static func open(
     _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration,
     stateStore: EngineStateStore
+  ) async throws(EngineError) -> MessagingEngine {
+    let reserve = DiskReserve(
+      besideDatabase: home.databasePath, byteCount: configuration.reserveByteCount,
+      in: home.fileSystem)
+    do throws(EngineError) {
+      return try await open(
+        home, vault: vault, configuration: configuration, stateStore: stateStore, reserve)
+    } catch {
+      guard error.code == .diskFull, reserve.release() else { throw error }
+      configuration.warnOfReleasedReserve()
+      return try await open(
+        home, vault: vault, configuration: configuration, stateStore: stateStore, reserve)
+    }
+  }
+
+  private static func open(
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration,
+    stateStore: EngineStateStore, _ reserve: DiskReserve
   ) async throws(EngineError) -> MessagingEngine {
     let lockObserver = VaultLockObserver(
       vault, stateStore, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
@@ -113,7 +132,7 @@ extension MessagingEngine {
               of: vault, in: database.pool, EngineAnchorStorage())
           },
           isLockedOut: { vault.isLockedFromOutside },
-          endsWithSession: { vault.endsWithSession },
+          endsWithSession: { vault.endsWithSession }, reserve: reserve,
           closePool: {
             try database.close()
             withExtendedLifetime(lockObserver) {}

@@ -203,7 +203,7 @@ extension MessagingEngine {
   /// Runs an operation in the caller's transaction, whole or not at all.
   ///
   /// Wake-ups, counts and the anchor follow the commit; after a rollback there are none.
-  private func join<Result>(
+  func join<Result>(
     _ db: Database, during operation: String,
     _ body: (EngineDatabase, inout Publication?) throws -> Result
   ) throws(EngineError) -> Result {

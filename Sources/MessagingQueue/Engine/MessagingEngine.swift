@@ -36,6 +36,7 @@ public final class MessagingEngine: Sendable {
   let stateStore: EngineStateStore
   /// Whether the end of a session ends the engine.
   let endsWithSession: @Sendable () -> Bool
+  let reserve: DiskReserve?
   let anchors: AnchorRecorder?
   /// Why the engine takes no work; nil while it runs.
   private let refusal: @Sendable () -> EngineError?
@@ -59,6 +60,7 @@ public final class MessagingEngine: Sendable {
   ///     is recorded.
   ///   - isLockedOut: whether the vault has been locked; called before each operation.
   ///   - endsWithSession: whether the end of a session ends the engine.
+  ///   - reserve: what a full disk gives back. Default: nil, nothing.
   ///   - closePool: how ``stop()`` closes the pool. Default: it leaves the pool open.
   ///   - reportCommit: called on the writer's queue after each commit of ``commits``.
   package init(
@@ -66,7 +68,7 @@ public final class MessagingEngine: Sendable {
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
     stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
-    endsWithSession: @escaping @Sendable () -> Bool = { false },
+    endsWithSession: @escaping @Sendable () -> Bool = { false }, reserve: DiskReserve? = nil,
     closePool: @escaping @Sendable () throws -> Void = {},
     reportCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) throws(EngineError) {
@@ -104,6 +106,7 @@ public final class MessagingEngine: Sendable {
     self.refusal = refusal
     self.stateStore = stateStore
     self.endsWithSession = endsWithSession
+    self.reserve = reserve
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
@@ -174,7 +177,16 @@ public final class MessagingEngine: Sendable {
     _ write: @escaping @Sendable (EngineDatabase, Database) throws -> Result
   ) async throws(EngineError) -> Result {
     try requireRunning()
-    return try await commits.run(during: operation) { [tables] db in try write(tables, db) }
+    let operate = { @Sendable [tables] (db: Database) throws -> Result in try write(tables, db) }
+    do throws(EngineError) {
+      return try await commits.run(during: operation, operate)
+    } catch {
+      guard error.code == .diskFull, reserve?.release() == true else { throw error }
+      configuration.warnOfReleasedReserve()
+      // The database possibly has to grow before the log can be emptied. After that the log has room.
+      try? await truncateWriteAheadLog()
+      return try await commits.run(during: operation, operate)
+    }
   }
 
   /// Closes all connections after their reads and writes have ended.

@@ -96,6 +96,17 @@ extension EngineDatabase {
     }
   }
 
+  /// A message of a channel; nil if the log does not have it.
+  static func message(
+    _ timetoken: Timetoken, of channel: Channel, _ db: Database
+  ) throws -> LogMessage? {
+    guard let known = try knownChannels([channel], db).first else { return nil }
+    let select = try db.cachedStatement(sql: "\(selectOne) AND channel_id = ?")
+    return try Row.fetchOne(select, arguments: [timetoken.rawValue, known.id]).map {
+      try message($0, of: channel)
+    }
+  }
+
   private static func message(_ row: Row, of channel: Channel) throws -> LogMessage {
     LogMessage(
       timetoken: Timetoken(unchecked: row[0]), channel: channel, payload: try row.bytes(at: 4),

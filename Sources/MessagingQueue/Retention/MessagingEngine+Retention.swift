@@ -43,12 +43,23 @@ extension MessagingEngine {
     _ channel: Channel, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
     var total = 0
+    var atOnce = Self.messagesAtOnce
     while true {
-      let count = try await commit(during: "purging") { tables, db in
-        try tables.purge(channel, before: end, count: Self.messagesAtOnce, in: db)
+      let count: Int
+      do throws(EngineError) {
+        count = try await commit(during: "purging") { [atOnce] tables, db in
+          try tables.purge(channel, before: end, count: atOnce, in: db)
+        }
+      } catch {
+        // Removing overwrites: large messages need as much room in the log.
+        guard error.code == .diskFull, atOnce > 1 else { throw error }
+        atOnce = 1
+        try? await truncateWriteAheadLog()
+        continue
       }
       total += count
-      if count < Self.messagesAtOnce { break }
+      if count < atOnce { break }
+      if atOnce == 1 { try? await truncateWriteAheadLog() }
     }
     if total > 0 { try await truncateWriteAheadLog() }
     return total
@@ -66,10 +77,10 @@ extension MessagingEngine {
     return pageCount * 4096
   }
 
-  /// Does one round of the maintenance that the engine also does by itself: it applies retention
-  /// and gives free space back.
+  /// Does one round of the maintenance that the engine also does by itself: it applies retention,
+  /// gives free space back, and makes the reserve.
   ///
-  /// It keeps a reserve of free pages for new messages.
+  /// It keeps some free pages for new messages.
   ///
   /// - Returns: how many messages were removed.
   /// - Throws: the errors of ``purge(_:before:)``.
@@ -77,6 +88,7 @@ extension MessagingEngine {
   public func maintain() async throws(EngineError) -> Int {
     let count = try await sweep()
     _ = try await giveBack(keepsSpare: true)
+    reserve?.make()
     return count
   }
 

@@ -25,6 +25,14 @@ public struct QueueVerification: Sendable {
   public var isRolledBack: Bool { pages.isClean && anchor.isMissing }
 }
 
+extension QueueVerification {
+  init(_ database: VerifiedDatabase<some Sendable>, messages: MessageVerification?) {
+    self.init(
+      pages: database.pages, anchor: database.anchor, messages: messages,
+      finishedSalvage: database.finishedSalvage)
+  }
+}
+
 /// The result of ``MessagingEngine/salvage(_:vault:acceptsRollback:progress:)``.
 public struct QueueSalvage: Sendable {
   /// The path of the damaged database now; it is still under the vault's key.
@@ -66,9 +74,7 @@ extension MessagingEngine {
         of: vault, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
         progress: progress
       ) { db in try MessageVerifier.run(db) }
-      return QueueVerification(
-        pages: found.pages, anchor: found.anchor, messages: found.rows,
-        finishedSalvage: found.finishedSalvage)
+      return QueueVerification(found, messages: found.rows)
     } catch {
       throw EngineError(starting: error)
     }

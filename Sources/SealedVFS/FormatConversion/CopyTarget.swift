@@ -27,13 +27,15 @@ package final class CopyTarget {
   }
 
   /// Prepares a sealed database with a new identity.
+  ///
+  /// - Parameter newFileID: the identity, 8 bytes; nil draws one.
   package static func sealed(
-    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    fileSystem: any FileSystem = LinuxFileSystem()
+    _ path: FilePath, key: borrowing SecretBytes, newFileID: [UInt8]? = nil,
+    over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedDatabaseError) -> CopyTarget {
     let target = try CopyTarget(path, .sealed, vfs: SealedVFS.name, fileSystem)
     target.registration = try SealedVFS.register(
-      key: key, at: target.side, over: base, setsReserve: true)
+      key: key, at: target.side, over: base, newFileID: newFileID, setsReserve: true)
     return target
   }
 

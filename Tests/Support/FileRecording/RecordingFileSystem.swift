@@ -24,6 +24,13 @@ package struct RecordingFileSystem: FileSystem {
     return try base.read(path, maximumByteCount: maximumByteCount)
   }
 
+  package func readPieces(
+    of path: FilePath, _ body: ([UInt8]) throws(FileError) -> Void
+  ) throws(FileError) {
+    try recorder.requireRunning(.read, path)
+    try base.readPieces(of: path, body)
+  }
+
   package func entries(of directory: FilePath) throws(FileError) -> [String]? {
     try recorder.requireRunning(.list, directory)
     return try base.entries(of: directory)
@@ -57,6 +64,11 @@ package struct RecordingFileSystem: FileSystem {
   package func remove(_ path: FilePath) throws(FileError) {
     try recorder.require(.remove(path), .remove, path)
     try base.remove(path)
+  }
+
+  package func removeDirectory(_ path: FilePath) throws(FileError) {
+    try recorder.require(.remove(path), .remove, path)
+    try base.removeDirectory(path)
   }
 
   package func synchronizeDirectory(_ path: FilePath) throws(FileError) {

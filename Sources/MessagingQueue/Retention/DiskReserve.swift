@@ -1,0 +1,48 @@
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+
+/// An allocated file beside the database: space that a full disk gives back to what empties the queue.
+///
+/// Publishing never uses it. Its content means nothing.
+package final class DiskReserve: Sendable {
+  private let path: FilePath
+  private let byteCount: Int
+  private let fileSystem: any FileSystem
+
+  init(besideDatabase path: FilePath, byteCount: Int, in fileSystem: any FileSystem) {
+    self.path = FilePath(path.string + "-reserve")
+    self.byteCount = byteCount
+    self.fileSystem = fileSystem
+  }
+
+  /// Allocates the file, if the disk then still has three times its size.
+  func make() {
+    guard byteCount > 0, size < byteCount, freeByteCount >= 4 * byteCount else { return }
+    // A file that root owned could not be released by a daemon.
+    try? fileSystem.makeLockFile(path)
+    let descriptor = unsafe open(path.string, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return }
+    defer { _ = close(descriptor) }
+    if posix_fallocate(descriptor, 0, byteCount) != 0 { _ = ftruncate(descriptor, 0) }
+  }
+
+  /// Gives the space back to the file system.
+  ///
+  /// - Returns: whether there was some.
+  func release() -> Bool {
+    guard size > 0 else { return false }
+    return unsafe truncate(path.string, 0) == 0
+  }
+
+  private var size: Int {
+    guard let status = try? fileSystem.status(of: path), status.kind == .regular else { return 0 }
+    return Int(status.byteCount)
+  }
+
+  private var freeByteCount: Int {
+    var status = statvfs()
+    guard unsafe statvfs(path.removingLastComponent().string, &status) == 0 else { return 0 }
+    return Int(status.f_bavail) * Int(status.f_frsize)
+  }
+}

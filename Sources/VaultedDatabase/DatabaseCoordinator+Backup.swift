@@ -1,0 +1,172 @@
+package import DataVault
+internal import FileLayer
+package import GRDB
+package import SealedVFS
+package import SystemPackage
+internal import VaultCrypto
+
+/// The vaults and the database of a backup or a restored home, verified.
+package struct VerifiedBackup<Finding: Sendable>: Sendable {
+  /// The number of vaults.
+  package let vaultCount: Int
+  /// The result of verifying the database; nil if there is none.
+  package let database: VerifiedDatabase<Finding>?
+  /// Frames that a recovery of the log left out before the backup was made; usually 0.
+  package let discardedLogFrameCount: Int
+}
+
+/// Backups: `docs/explanation/vaulted-database.md`, "Backup".
+extension DatabaseCoordinator {
+  /// Copies the vaults and one state of the database to a new directory, while other processes use them.
+  ///
+  /// - Parameters:
+  ///   - vault: the messaging vault, unlocked; nil if there is none.
+  ///   - place: the path of the backup, which must be free or an empty directory.
+  ///   - examine: examines the copied database; throws if the backup is not to be kept.
+  /// - Throws: `alreadyExists`; `busy`, `rolledBack`, `damaged`, `diskFull` and the like. There is no backup then.
+  package func backUp<Finding: Sendable>(
+    _ vault: Vault?, to place: FilePath, anchorStorage: any AnchorStorage,
+    checksContents: Bool = true, progress: @Sendable (PageProgress) -> Void = { _ in },
+    examine: @Sendable (Database) throws -> Finding
+  ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
+    do {
+      let new = try NewHome(at: place, like: home)
+      let store = new.home.store
+      let databaseID = home.vaultParameters.random.bytes(count: SealedHeader.fileIDByteCount)
+      // A change of key needs exclusive use of the database, which the snapshot prevents from here on.
+      var (snapshot, bound) = try await locked { () -> (SnapshotCopy?, Vault?) in
+        guard let vault, try await vault.binding() != nil else {
+          try requireNoDatabase(hasVault: vault != nil)
+          return (nil, nil)
+        }
+        try await settle(vault, anchorStorage: anchorStorage)
+        try await requireAnchor(
+          of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
+        let snapshot = try SnapshotCopy(
+          of: home.databasePath, key: try await vault.databaseKeys().current, over: home.baseVFS,
+          busyTimeout: ProtocolLock.busyTimeout)
+        return (snapshot, try await vault.copy(to: store, databaseID: databaseID))
+      }
+      let discarded = snapshot?.discardedLogTail?.frameCount ?? 0
+      let vaultCount = try await copyVaults(to: new.home, without: bound?.id)
+      if let snapshot, let bound {
+        let target = try CopyTarget.sealed(
+          new.home.databasePath, key: try await bound.databaseKeys().current,
+          newFileID: databaseID, over: home.baseVFS, fileSystem: home.fileSystem)
+        try snapshot.run(into: target, progress: progress)
+      }
+      // The log grows as long as the snapshot is open.
+      snapshot = nil
+      let database = try await new.verified(
+        bound, anchorStorage, checksContents, progress, examine)
+      await bound?.lock()
+      try new.finish()
+      return VerifiedBackup(
+        vaultCount: vaultCount, database: database, discardedLogFrameCount: discarded)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Verifies a backup, which is this home, and changes nothing.
+  ///
+  /// - Parameter vault: the messaging vault of the backup, unlocked; nil if it has none.
+  package func verifyBackup<Finding: Sendable>(
+    _ vault: Vault?, anchorStorage: any AnchorStorage, checksContents: Bool = true,
+    progress: @Sendable (PageProgress) -> Void = { _ in },
+    examine: @Sendable (Database) throws -> Finding
+  ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
+    do {
+      let isBound = try await requireBackup(of: vault)
+      let ids = try await Vault.list(in: home.store)
+      for id in ids where id != vault?.id {
+        _ = try await Vault.get(id, in: home.store, parameters: home.vaultParameters).verify()
+      }
+      _ = try await vault?.verify()
+      guard let vault, isBound else {
+        return VerifiedBackup(vaultCount: ids.count, database: nil, discardedLogFrameCount: 0)
+      }
+      let database = try await examineAlone(
+        vault, anchorStorage, checksContents, progress, examine)
+      return VerifiedBackup(
+        vaultCount: ids.count, database: database, discardedLogFrameCount: 0)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Makes a home of a backup, which is this home: the same bytes, verified before they get their name.
+  ///
+  /// The parameters and errors are those of ``backUp(_:to:anchorStorage:checksContents:progress:examine:)``.
+  package func restore<Finding: Sendable>(
+    _ vault: Vault?, to place: FilePath, anchorStorage: any AnchorStorage,
+    checksContents: Bool = true, progress: @Sendable (PageProgress) -> Void = { _ in },
+    examine: @Sendable (Database) throws -> Finding
+  ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
+    do {
+      let isBound = try await requireBackup(of: vault)
+      let new = try NewHome(at: place, like: home)
+      let vaultCount = try await copyVaults(to: new.home, without: nil)
+      if isBound {
+        try home.fileSystem.copyFile(
+          home.databasePath, to: new.home.databasePath,
+          owner: try home.fileSystem.ownerOfNewFile(in: new.home.path))
+      }
+      let database = try await new.verified(
+        isBound ? vault : nil, anchorStorage, checksContents, progress, examine)
+      try new.finish()
+      return VerifiedBackup(vaultCount: vaultCount, database: database, discardedLogFrameCount: 0)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  private func requireNoDatabase(hasVault: Bool) throws {
+    guard try inspectDatabase() != .absent else { return }
+    throw VaultedDatabaseError.refusal(
+      hasVault ? .databaseMismatch : .keyMissing, home.databasePath)
+  }
+
+  /// Throws if this home is no whole backup.
+  ///
+  /// - Returns: whether it has a database.
+  private func requireBackup(of vault: Vault?) async throws -> Bool {
+    guard try home.fileSystem.status(of: home.path.appending("vaults")) != nil else {
+      throw VaultedDatabaseError(
+        .databaseMissing, "there is no backup in \(home.path)", hint: "check the path")
+    }
+    if try hasLogOrJournal() {
+      throw VaultedDatabaseError(
+        .damaged, "the backup \(home.path) was used as a home: its database has a log",
+        hint: "use it as a home, and take a backup of it")
+    }
+    guard let vault, try await vault.binding() != nil else {
+      try requireNoDatabase(hasVault: vault != nil)
+      return false
+    }
+    return true
+  }
+
+  private func copyVaults(to target: DataVaultHome, without left: VaultID?) async throws -> Int {
+    let ids = try await Vault.list(in: home.store)
+    for id in ids where id != left { try await Vault.copy(id, from: home.store, to: target.store) }
+    return ids.count
+  }
+}
+
+extension NewHome {
+  /// Verifies the database before the home gets its name; nil without a vault that has one.
+  fileprivate func verified<Finding: Sendable>(
+    _ vault: Vault?, _ anchorStorage: any AnchorStorage, _ checksContents: Bool,
+    _ progress: @Sendable (PageProgress) -> Void,
+    _ examine: @Sendable (Database) throws -> Finding
+  ) async throws -> VerifiedDatabase<Finding>? {
+    guard let vault else { return nil }
+    let database = try await DatabaseCoordinator(home: home).examineAlone(
+      vault, anchorStorage, checksContents, progress, examine)
+    guard database.pages.isClean, !database.anchor.isMissing else {
+      throw VaultedDatabaseError.refusal(.damaged, home.databasePath)
+    }
+    return database
+  }
+}

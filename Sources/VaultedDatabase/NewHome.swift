@@ -1,0 +1,112 @@
+internal import DataVault
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+
+/// A home in the making: `.NAME.new`, which gets its name when it is whole and durable.
+///
+/// If the process is killed, `NAME` does not exist, or is whole. The next process that makes `NAME` removes what a killed
+/// one has left.
+final class NewHome {
+  /// The home under its temporary name.
+  let home: DataVaultHome
+
+  private let place: FilePath
+  private let lock: FileLock
+  private var isFinished = false
+  private var fileSystem: any FileSystem { home.fileSystem }
+
+  /// Makes the directory, with `vaults` in it.
+  ///
+  /// - Parameters:
+  ///   - place: the path of the home, which must be free, or an empty directory.
+  ///   - model: has the file system and the parameters of the new home.
+  /// - Throws: `alreadyExists`; `busy` while another process makes the same home; `inputOutput`.
+  init(at place: FilePath, like model: DataVaultHome) throws {
+    self.place = place
+    home = DataVaultHome(place.temporarySibling, like: model)
+    try DataVaultHome(place, like: model).requireFree()
+    // Its final path can be longer, but not its temporary one.
+    try home.requireShortPath()
+    let owner = try model.fileSystem.ownerOfNewFile(in: place.containingDirectory)
+    try model.fileSystem.createDirectory(
+      home.path, permissions: .ownerReadWriteExecute, owner: owner)
+    try Self.requireOwn(home, userID: owner?.userID ?? geteuid())
+    guard let lock = try model.fileSystem.lock(home.lockPath, wait: false) else {
+      throw VaultedDatabaseError(
+        .busy, "another process is making \(place)", hint: "try again when it has finished")
+    }
+    self.lock = lock
+    try removeContents()
+    try home.store.prepare()
+  }
+
+  /// Throws unless the directory is new, or an earlier call has left it: everything in it is removed.
+  private static func requireOwn(_ home: DataVaultHome, userID: UInt32) throws {
+    let vaults = try home.fileSystem.status(of: home.path.appending("vaults"))
+    let names = try home.fileSystem.entries(of: home.path) ?? []
+    guard let status = try home.fileSystem.status(of: home.path), status.kind == .directory,
+      status.owner.userID == userID, !status.isOpenToOthers,
+      names.isEmpty || names.contains("messaging.lock"),
+      vaults.map({ $0.kind == .directory }) ?? true
+    else {
+      throw VaultedDatabaseError(
+        .foreignFile, "\(home.path) is not what an interrupted command has left",
+        hint: "move it away, or use a directory of this user alone")
+    }
+  }
+
+  deinit {
+    if !isFinished { discard() }
+    lock.release()
+  }
+
+  /// Gives the home its name, durably.
+  func finish() throws {
+    try fileSystem.synchronizeDirectory(home.path)
+    try DataVaultHome(place, like: home).requireFree()
+    try fileSystem.rename(home.path, to: place)
+    isFinished = true
+    try fileSystem.synchronizeDirectory(place.containingDirectory)
+  }
+
+  private func discard() {
+    try? removeContents()
+    try? fileSystem.removeDirectory(home.path.appending("vaults"))
+    try? fileSystem.remove(home.lockPath)
+    try? fileSystem.removeDirectory(home.path)
+  }
+
+  /// Removes everything except the lock file; a home has no directory but `vaults`.
+  private func removeContents() throws {
+    for directory in [home.path.appending("vaults"), home.path] {
+      for name in try fileSystem.entries(of: directory) ?? [] {
+        let path = directory.appending(name)
+        guard path != home.lockPath, try fileSystem.status(of: path)?.kind != .directory else {
+          continue
+        }
+        try fileSystem.remove(path)
+      }
+    }
+  }
+}
+
+extension DataVaultHome {
+  fileprivate init(_ path: FilePath, like model: DataVaultHome) {
+    self.init(
+      path, fileSystem: model.fileSystem, vaultParameters: model.vaultParameters,
+      baseVFS: model.baseVFS)
+  }
+
+  /// Throws `alreadyExists` unless a home can be made at this path: it is free, or an empty directory.
+  package func requireFree() throws(VaultedDatabaseError) {
+    do throws(FileError) {
+      guard let status = try fileSystem.status(of: path) else { return }
+      if status.kind == .directory, try fileSystem.entries(of: path)?.isEmpty == true { return }
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+    throw VaultedDatabaseError(
+      .alreadyExists, "\(path) already exists", hint: "choose a new path, or an empty directory")
+  }
+}
