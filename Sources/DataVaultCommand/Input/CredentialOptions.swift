@@ -50,8 +50,13 @@ struct CredentialOptions: ParsableArguments {
   /// The command then uses that source and no other.
   var areGiven: Bool { password.areGiven || otherCount > 0 }
 
-  /// Whether the user types the secret at the terminal.
-  var isAsked: Bool { asksForRecoveryCode || otherCount == 0 && !password.hasPassword }
+  /// Whether the user types the secret at the terminal, and can type it again.
+  ///
+  /// A salt from a descriptor can be read only once.
+  var isAsked: Bool {
+    asksForRecoveryCode
+      || otherCount == 0 && !password.hasPassword && password.saltDescriptor == nil
+  }
 
   /// The files and descriptors that are given.
   var sources: [SecretSource] {

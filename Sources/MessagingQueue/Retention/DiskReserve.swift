@@ -32,7 +32,11 @@ package final class DiskReserve: Sendable {
   /// - Returns: whether there was some.
   func release() -> Bool {
     guard size > 0 else { return false }
-    return unsafe truncate(path.string, 0) == 0
+    // By a descriptor, because truncate(2) follows a symbolic link.
+    let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { _ = close(descriptor) }
+    return ftruncate(descriptor, 0) == 0
   }
 
   private var size: Int {
