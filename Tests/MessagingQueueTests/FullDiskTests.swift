@@ -79,6 +79,23 @@ import VaultedDatabase
     try await engine.stop()
   }
 
+  @Test func `a reserve that is a symbolic link is neither made nor emptied`() async throws {
+    let home = DataVaultHome(FilePath(scratch.path("home")), vaultParameters: .cheap)
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: credentials("long secret"),
+      parameters: home.vaultParameters)
+    let other = FilePath(scratch.path("other"))
+    try Data(repeating: 7, count: 100).write(to: URL(filePath: other.string))
+    let configuration = EngineConfiguration { $0.reserveByteCount = 1 << 20 }
+    let engine = try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    let reserve = scratch.path("home/messaging.db-reserve")
+    try FileManager.default.createSymbolicLink(
+      atPath: reserve, withDestinationPath: other.string)
+    try await engine.maintain()
+    try await engine.stop()
+    #expect(FileManager.default.contents(atPath: other.string)?.count == 100)
+  }
+
   @Test func `a queue at its limit refuses to publish, and takes more when there is space`()
     async throws
   {

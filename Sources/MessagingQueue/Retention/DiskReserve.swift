@@ -21,10 +21,11 @@ package final class DiskReserve: Sendable {
     guard byteCount > 0, size < byteCount, freeByteCount >= 4 * byteCount else { return }
     // A file that root owned could not be released by a daemon.
     try? fileSystem.makeLockFile(path)
-    let descriptor = unsafe open(path.string, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return }
-    defer { _ = close(descriptor) }
-    if posix_fallocate(descriptor, 0, byteCount) != 0 { _ = ftruncate(descriptor, 0) }
+    guard
+      let file = opened() ?? (try? OwnFile.create(path, permissions: .ownerReadWrite))
+    else { return }
+    defer { try? file.close() }
+    if posix_fallocate(file.rawValue, 0, byteCount) != 0 { _ = ftruncate(file.rawValue, 0) }
   }
 
   /// Gives the space back to the file system.
@@ -32,11 +33,13 @@ package final class DiskReserve: Sendable {
   /// - Returns: whether there was some.
   func release() -> Bool {
     guard size > 0 else { return false }
-    // By a descriptor, because truncate(2) follows a symbolic link.
-    let descriptor = unsafe open(path.string, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
-    defer { _ = close(descriptor) }
-    return ftruncate(descriptor, 0) == 0
+    guard let file = opened() else { return false }
+    defer { try? file.close() }
+    return ftruncate(file.rawValue, 0) == 0
+  }
+
+  private func opened() -> FileDescriptor? {
+    try? OwnFile.open(path, .lock(owner: nil), for: .write)
   }
 
   private var size: Int {
