@@ -143,10 +143,10 @@ extension DatabaseCoordinator {
     }
     return VaultedDatabaseError(
       code,
-      "the database \(home.databasePath) and its vault are from different sides of a salvage",
+      "the vault has the key of the database \(home.databasePath), but belongs to another copy of it",
       hint:
-        "put the newer vault or the newer database back, or restore both together from one backup; "
-        + "without either, run datavault queue salvage, which begins again with this database")
+        "if the vault is from a backup or from before a salvage, run datavault queue salvage, which "
+        + "continues with this database; if the database is the older one, put the newer one back")
   }
 
   /// The file id of a database from before a salvage: the vault's key opens it, although the vault

@@ -25,9 +25,10 @@ public struct EngineConfiguration: Sendable {
 
   /// The size of the reserve, in bytes; 0 for none.
   ///
-  /// It is an allocated file beside the database, which maintenance makes while the disk has four times as much free. If
-  /// the disk is full, every operation but publishing releases it and is tried again, and so is a start. So receivers
-  /// can empty a disk that the queue has filled. It must be larger than the log, which a checkpoint empties at 4 MiB.
+  /// It is an allocated file beside the database. Maintenance makes it while the disk has four times as much free, and so
+  /// does a stop once the database is as large. If the disk is full, every operation but publishing releases it and is
+  /// tried again, and so is a start. So receivers can empty a disk that the queue has filled. It must be larger than the
+  /// log, which a checkpoint empties at 4 MiB.
   /// Default: 8 MiB.
   public var reserveByteCount = 8 << 20
 

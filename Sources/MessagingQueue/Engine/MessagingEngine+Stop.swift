@@ -58,6 +58,8 @@ extension MessagingEngine {
       tables.pool.interrupt()
       isClosed = await completes(within: .seconds(1)) { await closing.value }
     }
+    // Commands are shorter than the interval of maintenance.
+    reserve?.makeForLargeDatabase()
     socket.withLock { $0.take() }?.close()
     _ = stateStore.handle(.closed)
     if let error = box.error.withLock({ $0 }) { throw error }

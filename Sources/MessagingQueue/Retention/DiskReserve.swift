@@ -6,19 +6,29 @@ internal import SystemPackage
 ///
 /// Publishing never uses it. Its content means nothing.
 package final class DiskReserve: Sendable {
+  private let databasePath: FilePath
   private let path: FilePath
   private let byteCount: Int
   private let fileSystem: any FileSystem
 
   init(besideDatabase path: FilePath, byteCount: Int, in fileSystem: any FileSystem) {
+    databasePath = path
     self.path = FilePath(path.string + "-reserve")
     self.byteCount = byteCount
     self.fileSystem = fileSystem
   }
 
+  /// Allocates the file if the database is as large as it.
+  ///
+  /// A small queue has not filled the disk.
+  func makeForLargeDatabase() {
+    guard size(of: databasePath) >= byteCount else { return }
+    make()
+  }
+
   /// Allocates the file, if the disk then still has three times its size.
   func make() {
-    guard byteCount > 0, size < byteCount, freeByteCount >= 4 * byteCount else { return }
+    guard byteCount > 0, size(of: path) < byteCount, freeByteCount >= 4 * byteCount else { return }
     // A file that root owned could not be released by a daemon.
     try? fileSystem.makeLockFile(path)
     guard
@@ -32,7 +42,7 @@ package final class DiskReserve: Sendable {
   ///
   /// - Returns: whether there was some.
   func release() -> Bool {
-    guard size > 0 else { return false }
+    guard size(of: path) > 0 else { return false }
     guard let file = opened() else { return false }
     defer { try? file.close() }
     return ftruncate(file.rawValue, 0) == 0
@@ -42,7 +52,7 @@ package final class DiskReserve: Sendable {
     try? OwnFile.open(path, .lock(owner: nil), for: .write)
   }
 
-  private var size: Int {
+  private func size(of path: FilePath) -> Int {
     guard let status = try? fileSystem.status(of: path), status.kind == .regular else { return 0 }
     return Int(status.byteCount)
   }

@@ -103,14 +103,19 @@ struct Child {
   /// - Returns: false if the process ended before.
   func killed(when path: String, reaches byteCount: Int) -> Bool {
     var status = stat()
-    var exit = siginfo_t()
     while stat(path, &status) != 0 || status.st_size < byteCount {
-      let options = WEXITED | WNOHANG | WNOWAIT
-      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { break }
+      if hasEnded { break }
       usleep(200)
     }
     kill(id, SIGKILL)
     return wait() == 128 + SIGKILL
+  }
+
+  /// Whether the process has ended; `wait` can still be called.
+  var hasEnded: Bool {
+    var exit = siginfo_t()
+    return waitid(P_PID, id_t(id), &exit, WEXITED | WNOHANG | WNOWAIT) != 0
+      || exit.si_signo == SIGCHLD
   }
 }
 
