@@ -39,7 +39,8 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, model, sanitize-address, sanitize-thread, bench, soak, examples. Prints a row for docs/development/nightly.md each.
+# kills, backups, model, sanitize-address, sanitize-thread, bench, soak, examples. Prints a row for
+# docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
 
