@@ -1,7 +1,8 @@
 package import DataVault
 internal import FileLayer
 internal import Glibc
-internal import GRDB
+package import GRDB
+internal import SealedVFS
 internal import SystemPackage
 
 /// Looks for problems with a home's files and with its messaging database.
@@ -33,15 +34,17 @@ public enum HomeDoctor {
   /// Whether the database belongs to its vault, which must be unlocked, and has its last anchor.
   ///
   /// Damage of the header is told from another database here: its pages are opened.
+  ///
+  /// - Parameter examine: finds problems in what the database holds, once the other checks have found none.
   package static func examineDatabase(
-    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
+    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
+    examine: @Sendable (Database) throws -> [HomeFinding] = { _ in [] }
   ) async -> [HomeFinding] {
     do throws(VaultedDatabaseError) {
-      try await DatabaseCoordinator(home: home).check(vault, anchorStorage)
-      return []
+      return try await DatabaseCoordinator(home: home).check(vault, anchorStorage, examine)
     } catch {
       // A start asks for the anchor too, and ends with the same error; another process goes away.
-      guard error.code == .busy else { return [HomeFinding(error)] }
+      guard error.code == .busy else { return [HomeFinding(error.namingSalvage)] }
       return [.rollbackNotChecked(error.message, fix: error.hint ?? "see the message")]
     }
   }
@@ -67,6 +70,7 @@ public enum HomeDoctor {
       }
     }
     findings += try unusableFiles(home).map { HomeFinding($0) }
+    findings += try leftovers(of: home)
     let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance", "-reserve"]
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
@@ -162,26 +166,100 @@ extension DatabaseCoordinator {
         return [HomeFinding(.refusal(.keyMissing, home.databasePath))]
       }
       let binding = OpeningDecision.Binding(status.binding)
-      guard try !isSalvageUnfinished(binding),
-        case .refuse(let code) = OpeningDecision(binding: binding, database: found)
-      else { return [] }
-      return [HomeFinding(.refusal(code, home.databasePath))]
+      if try isSalvageUnfinished(binding) { return [.salvageInterrupted(home)] }
+      if case .refuse(let code) = OpeningDecision(binding: binding, database: found) {
+        return [HomeFinding(.lockedRefusal(code, binding, found, home.databasePath))]
+      }
+      let isUnused = HomeDoctor.isUnused(home.lockPath, home)
+      return try partialPageFindings() + journalFindings()
+        + (isUnused ? HomeDoctor.unfinished(home.salvagePath, home) : [])
     } catch {
       return [HomeFinding(VaultedDatabaseError(any: error))]
     }
   }
 
+  /// A file that is cut off within a page; without the key, only this shows that pages are missing.
+  private func partialPageFindings() throws -> [HomeFinding] {
+    guard let status = try home.fileSystem.status(of: home.databasePath),
+      status.kind == .regular, status.byteCount % 4096 != 0, try !hasLogOrJournal()
+    else { return [] }
+    return [
+      HomeFinding(
+        "partialPage", "\(home.databasePath) ends within a page: it was possibly cut off",
+        fix: "run datavault queue verify")
+    ]
+  }
+
+  /// Whether a journal is hot is known only with the key.
+  private func journalFindings() throws -> [HomeFinding] {
+    let path = FilePath("\(home.databasePath)-journal")
+    guard let status = try home.fileSystem.status(of: path), status.kind == .regular,
+      status.byteCount > 0
+    else { return [] }
+    let error = VaultedDatabaseError.hotJournal(beside: home)
+    return [HomeFinding("leftoverJournal", error.message, fix: error.hint ?? "see the message")]
+  }
+
   /// Like an opening, but without finishing interrupted protocols.
   fileprivate func check(
-    _ vault: Vault, _ anchorStorage: any AnchorStorage
-  ) async throws(VaultedDatabaseError) {
+    _ vault: Vault, _ anchorStorage: any AnchorStorage,
+    _ examine: @Sendable (Database) throws -> [HomeFinding]
+  ) async throws(VaultedDatabaseError) -> [HomeFinding] {
     try await locked {
-      if try await isSalvageUnfinished(of: vault) { return }
+      if try await isSalvageUnfinished(of: vault) { return [.salvageInterrupted(home)] }
       if case .refuse(let code) = try await decide(vault) {
         throw try await refusal(code, of: vault)
       }
       try await requireAnchor(
         of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
+      guard try home.fileSystem.status(of: home.databasePath) != nil else { return [] }
+      let keys = try await vault.databaseKeys()
+      let fileID = try await vault.binding()?.databaseID ?? []
+      return try keys.withFitting(home, fileID: fileID) { key in
+        try look(key: key, busyMode: Self.connectionBusyMode, examine)
+      } + journalFindings() + HomeDoctor.unfinished(home.salvagePath, home)
+    }
+  }
+}
+
+extension HomeFinding {
+  fileprivate static func salvageInterrupted(_ home: DataVaultHome) -> HomeFinding {
+    HomeFinding(
+      "salvageInterrupted",
+      "the salvage of \(home.databasePath) was interrupted; the next command that opens the queue completes it",
+      fix: "run datavault queue salvage")
+  }
+}
+
+extension VaultedDatabaseError {
+  /// The error with the command that saves intact rows, where a lower layer names none.
+  fileprivate var namingSalvage: VaultedDatabaseError {
+    guard code == .damaged, underlying is SealedDatabaseError else { return self }
+    return VaultedDatabaseError(
+      code, message,
+      hint:
+        "keep the files unchanged, or copy them; restore a backup, or run datavault queue salvage to rescue "
+        + "intact rows", underlying: underlying)
+  }
+
+  /// The error for a refusal while the vault is locked: damage of the first 16 bytes can look like another database, or
+  /// like one of a newer version.
+  fileprivate static func lockedRefusal(
+    _ code: Code, _ binding: OpeningDecision.Binding, _ found: OpeningDecision.Database,
+    _ path: FilePath
+  ) -> VaultedDatabaseError {
+    guard case .bound = binding else { return .refusal(code, path) }
+    switch found {
+    case .sealed:
+      return VaultedDatabaseError(
+        code, "the database \(path) does not belong to this vault, or its first bytes are damaged",
+        hint: "to learn which, open the vault: datavault doctor --password-file FILE")
+    case .newerVersion:
+      return VaultedDatabaseError(
+        code,
+        "\(path) was written by a newer version of this software, or its first bytes are damaged",
+        hint: "to learn which, open the vault: datavault doctor --password-file FILE")
+    default: return .refusal(code, path)
     }
   }
 }

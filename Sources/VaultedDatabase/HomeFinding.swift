@@ -1,7 +1,8 @@
 /// A problem of a home's files or its database, with its fix.
 public struct HomeFinding: Sendable {
-  /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`,
-  /// `rollbackNotChecked`, or the name of the error's code.
+  /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`, `leftoverFile`, `salvageInterrupted`,
+  /// `leftoverJournal`, `partialPage`, `diskNearlyFull`, `reserveMissing`, `limitNearlyReached`, `queueFull`, `rollbackNotChecked`, or
+  /// the name of the error's code.
   public let kind: String
 
   /// The error that a start of an engine would throw; nil if it would start.
@@ -13,7 +14,7 @@ public struct HomeFinding: Sendable {
   /// The next step.
   public let fix: String
 
-  init(_ kind: String, _ message: String, fix: String) {
+  package init(_ kind: String, _ message: String, fix: String) {
     self.kind = kind
     error = nil
     self.message = message
@@ -30,12 +31,13 @@ public struct HomeFinding: Sendable {
   /// The kind of ``rollbackNotChecked(_:fix:)``.
   public static let rollbackNotCheckedKind = "rollbackNotChecked"
 
-  /// The finding that the anchor was not checked, so that a rollback would not be noticed.
+  /// The finding that the database was not opened, so that neither a rollback nor the limit would be noticed.
   ///
   /// - Parameter reason: why it was not checked.
   public static func rollbackNotChecked(_ reason: String, fix: String) -> HomeFinding {
     HomeFinding(
-      rollbackNotCheckedKind, "cannot check whether the database was rolled back: \(reason)",
+      rollbackNotCheckedKind,
+      "cannot check whether the database was rolled back or reaches its limit: \(reason)",
       fix: fix)
   }
 }

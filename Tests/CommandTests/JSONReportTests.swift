@@ -17,6 +17,7 @@ import Testing
     ("list", []), ("doctor", []), ("status", ["v"]), ("status", ["messaging"]), ("verify", ["v"]),
     ("verify", ["messaging"]), ("items", ["messaging"]), ("policy show", ["messaging"]),
     ("slots list", ["v"]), ("queue publish", ["c"]), ("queue channels", []), ("queue stats", []),
+    ("queue limit show", []),
     ("queue consumers list", ["c"]), ("queue retention show", ["c"]),
     ("queue dead-letters list", ["c"]), ("queue show", ["c", "$timetoken"]), ("queue verify", []),
     ("queue export", ["$folder/exported"]),

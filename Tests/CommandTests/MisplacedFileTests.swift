@@ -24,13 +24,14 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `doctor reports nothing while the next opening completes a salvage`() throws {
+  @Test func `doctor reports an interrupted salvage, and the next opening completes it`() throws {
     #expect(try home.run("queue", "salvage").status == 0)
     // A kill after the vault was bound to the copy, and before the files were renamed.
     let files = FileManager.default
     try files.moveItem(atPath: home.database, toPath: home.database + ".salvaged")
     try files.moveItem(atPath: home.database + ".damaged-1", toPath: home.database)
-    let outcome = try home.run("doctor").expect(0)
+    let outcome = try home.run("doctor")
+      .expect(0, prints: "was interrupted; the next command that opens the queue completes it")
     #expect(!outcome.text.contains("belongs to"))
     try home.run("queue", "history", "c")
       .expect(0, says: "an interrupted salvage was completed", prints: "first\n")

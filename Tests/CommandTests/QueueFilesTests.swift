@@ -12,7 +12,8 @@ import Testing
     "publish c", "receive c", "receive c --no-ack", "ack TOKEN", "release TOKEN",
     "reject TOKEN --reason r", "extend TOKEN --lease 1h", "history c", "channels", "stats",
     "consumers c", "consumers add c worker", "consumers remove c default", "retention c",
-    "retention set c --count 5", "dead-letters c", "dead-letters remove c --all",
+    "retention set c --count 5", "limit", "limit set --bytes 99999999", "dead-letters c",
+    "dead-letters remove c --all",
     "dead-letters move c --all --to d", "peek c", "redrive c", "purge c", "compact", "export",
     "import EXPORT", "verify", "verify --quick", "rekey", "accept-rollback", "salvage",
   ]

@@ -87,7 +87,7 @@ import Testing
     #expect(killed["messaging.db-wal"]?.isEmpty == false)
     try await engine.stop()
     #expect(try await place.verify(vault).isClean)
-    _ = await MessagingEngine.examineDatabase(of: place.home, vault: vault)
+    _ = await QueueDoctor.examineDatabase(of: place.home, vault: vault)
     #expect(try names == ["messaging.db"])
     try place.replaceDatabase(older)
     #expect(await code { try await place.start(vault).stop() } == .rolledBack)
@@ -97,7 +97,7 @@ import Testing
     // With a log, as after a kill.
     try place.replaceDatabase(killed)
     _ = try await place.verify(vault)
-    _ = await MessagingEngine.examineDatabase(of: place.home, vault: vault)
+    _ = await QueueDoctor.examineDatabase(of: place.home, vault: vault)
     #expect(try place.databaseFiles() == killed)
   }
 }

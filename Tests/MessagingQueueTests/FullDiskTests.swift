@@ -100,7 +100,8 @@ import VaultedDatabase
     async throws
   {
     let plain = try PlainEngine()
-    let engine = try plain.engine { $0.maximumDatabaseByteCount = 2 << 20 }
+    let engine = try plain.engine()
+    try await engine.setMaximumDatabaseByteCount(2 << 20)
     let count = try await fill(engine, .queueFull)
     #expect((400...530).contains(count))
     #expect(
@@ -112,5 +113,31 @@ import VaultedDatabase
     try await engine.publish(message(count))
     #expect(try await engine.messageCount(of: .orders) == count - 50 + 1)
     try await engine.stop()
+  }
+
+  @Test func `a limit applies to every running engine on the database, and to imports`()
+    async throws
+  {
+    let plain = try PlainEngine()
+    let (engine, other) = (try plain.engine(), try plain.neighbour())
+    try await other.publish(message(0))
+    let file = FilePath(scratch.path("export"))
+    _ = try await other.exportMessages(to: file)
+    try await engine.setMaximumDatabaseByteCount(4096)
+    let size = try await other.databaseSize()
+    #expect(size.maximumByteCount == 4096)
+    #expect(size.byteCount > 4096 && size.freeDiskByteCount > 0)
+    #expect(await refusal { try await other.publish(message(1)) } == .queueFull)
+    let targetPlace = try PlainEngine()
+    let target = try targetPlace.engine()
+    try await target.setMaximumDatabaseByteCount(4096)
+    #expect(await refusal { _ = try await target.importMessages(from: file) } == .queueFull)
+    for limit in [0, -1, .max] {
+      #expect(
+        await refusal { try await engine.setMaximumDatabaseByteCount(limit) } == .invalidArgument)
+    }
+    try await target.setMaximumDatabaseByteCount(nil)
+    _ = try await target.importMessages(from: file)
+    #expect(try await target.messageCount(of: .orders) == 1)
   }
 }

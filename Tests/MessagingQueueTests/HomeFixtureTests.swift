@@ -15,15 +15,17 @@ struct HomeFixtureTests {
   private let place = EngineHome()
   private static let password = "correct horse battery staple"
 
-  @Test(arguments: ["secured", "not-secured"])
-  func `a home of version 1 starts with all its messages`(name: String) async throws {
+  @Test(arguments: ["secured", "not-secured", "schema-2"])
+  func `a home of version 1 or 2 of the tables starts with all its messages`(name: String)
+    async throws
+  {
     try copy(Self.folder.appendingPathComponent(name), to: place.folder)
     // The tables have an older schema until an engine has started on them.
     let older = try await MessagingEngine.verify(home, vault: vault(name))
     #expect(older.isClean)
     #expect(older.messages?.isOfOlderVersion == true)
     let engine = try await MessagingEngine.start(home, vault: vault(name))
-    #expect(engine.isSecured == (name == "secured"))
+    #expect(engine.isSecured == (name != "not-secured"))
     let orders = Channel.orders
     let history = try await engine.history(of: orders)
     #expect(history.map(\.text) == Self.texts)
@@ -39,6 +41,20 @@ struct HomeFixtureTests {
     try await engine.stop()
     let verification = try await MessagingEngine.verify(home, vault: vault(name))
     #expect(verification.isClean)
+  }
+
+  @Test func `a home of version 3 starts with its limit`() async throws {
+    try copy(Self.folder.appendingPathComponent("schema-3"), to: place.folder)
+    let found = try await MessagingEngine.verify(home, vault: vault("schema-3"))
+    #expect(found.isClean)
+    let engine = try await MessagingEngine.start(home, vault: vault("schema-3"))
+    #expect(try await engine.databaseSize().maximumByteCount == Self.limit)
+    #expect(try await engine.history(of: .orders).map(\.text) == Self.texts)
+    let refusal = await code {
+      _ = try await engine.publish(Message(channel: .orders, payload: [1]))
+    }
+    #expect(refusal == .queueFull)
+    try await engine.stop()
   }
 
   @Test
@@ -140,6 +156,11 @@ struct HomeFixtureTests {
   func `missing home fixtures are made`() async throws {
     try await make("secured") { engine in try await fill(engine) }
     try await make("not-secured", isSecured: false) { engine in try await fill(engine) }
+    try await make("schema-2") { engine in try await fill(engine) }
+    try await make("schema-3") { engine in
+      try await fill(engine)
+      try await engine.setMaximumDatabaseByteCount(Self.limit)
+    }
     try await make("newer-schema") { engine in
       try await engine.write { try $0.execute(sql: "PRAGMA user_version = 1000") }
     }
@@ -149,6 +170,9 @@ struct HomeFixtureTests {
     let other = Self.folder.appendingPathComponent("secured/messaging.db")
     try Data(contentsOf: other).write(to: database)
   }
+
+  /// Less than any database has.
+  private static let limit = 4096
 
   private func fill(_ engine: MessagingEngine) async throws {
     let orders = Channel.orders

@@ -16,6 +16,7 @@ import VaultedDatabase
     ("schema", "DROP INDEX message_priority"),
     ("engineRow", "DELETE FROM engine"),
     ("engineRow", "UPDATE engine SET anchors = x'00'"),
+    ("engineRow", "UPDATE engine SET most_bytes = 0"),
     ("timetoken", "UPDATE engine SET timetoken_high_water = 16999999999999999"),
     ("headers", "UPDATE message SET headers = x'0001' WHERE priority = 4"),
     ("orderingKeyWithPriority", "UPDATE message SET priority = 5 WHERE ordering_key IS NOT NULL"),

@@ -254,9 +254,18 @@ import VaultedDatabase
     try opened.close()
   }
 
+  @Test func `a salvage keeps the limit of the database`() async throws {
+    let vault = try await filledVault()
+    try await run("UPDATE engine SET most_bytes = 7777777", vault)
+    _ = try await place.salvage(vault)
+    let engine = try await place.start(vault)
+    #expect(try await engine.databaseSize().maximumByteCount == 7_777_777)
+    try await engine.stop()
+  }
+
   @Test func `a database of a newer schema is not salvaged, and nothing is changed`() async throws {
     let vault = try await filledVault()
-    try await run("PRAGMA user_version = 3", vault)
+    try await run("PRAGMA user_version = 999", vault)
     let before = try Data(contentsOf: place.database)
     #expect(await code { _ = try await place.salvage(vault) } == .newerVersion)
     let (names, after) = (try names(), try Data(contentsOf: place.database))

@@ -12,7 +12,7 @@ import sealed_database_reader as database
 import vault_reader as vault
 
 ANCHOR = 24  # the number of a commit, big endian, and an id of 16 bytes
-SCHEMA = 1
+SCHEMA = 3
 
 
 def open_home(home, password):

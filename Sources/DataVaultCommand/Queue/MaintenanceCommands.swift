@@ -31,7 +31,10 @@ struct PurgeCommand: AsyncParsableCommand {
 struct CompactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "compact", abstract: "Return the space of deleted messages to the file system.",
-    discussion: "Other processes can publish and receive while the command runs.")
+    discussion: """
+      The command also makes the reserve, if the disk has space for it. Other processes can publish and receive while \
+      it runs.
+      """)
 
   @OptionGroup var access: AccessOptions
 

@@ -26,9 +26,8 @@ struct QueueCommand: AsyncParsableCommand {
       CommandGroup(
         name: "Administer",
         subcommands: [
-          ConsumersCommand.self, RetentionCommand.self, CancelCommand.self, RedriveCommand.self,
-          PurgeCommand.self,
-          CompactCommand.self, RekeyCommand.self,
+          ConsumersCommand.self, RetentionCommand.self, LimitCommand.self, CancelCommand.self,
+          RedriveCommand.self, PurgeCommand.self, CompactCommand.self, RekeyCommand.self,
         ]),
       CommandGroup(
         name: "Back up and repair",

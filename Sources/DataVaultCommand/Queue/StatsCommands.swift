@@ -51,7 +51,8 @@ private struct ChannelReport: Encodable {
 /// The command `datavault queue stats`.
 struct StatsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "stats", abstract: "Count the messages of each channel and consumer.")
+    commandName: "stats",
+    abstract: "Count the messages of each channel and consumer, and show the queue's size.")
 
   @Flag(
     name: .customLong("watch"),
@@ -75,8 +76,12 @@ struct StatsCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard watches else {
-      let statistics = try await access.runEngine { try await $0.statistics() }
-      return try report.print(QueueReport(statistics)) { Self.table(statistics) }
+      let (statistics, size) = try await access.runEngine {
+        (try await $0.statistics(), try await $0.databaseSize())
+      }
+      return try report.print(QueueReport(statistics, size)) {
+        Self.table(statistics) + "\n" + SizeReport(size).text
+      }
     }
     guard OutputDescriptor.standardOutput.isTerminal else {
       throw CommandFailure(
@@ -88,7 +93,8 @@ struct StatsCommand: AsyncParsableCommand {
         let (statistics, time) = (try await engine.statistics(), ContinuousClock.now)
         let rates = last.map { Self.rates(from: $0.statistics, to: statistics, in: time - $0.time) }
         // To the first column of the first line, and nothing below.
-        let screen = "\u{1B}[H\u{1B}[J" + Self.table(statistics) + (rates ?? "")
+        let size = SizeReport(try await engine.databaseSize())
+        let screen = "\u{1B}[H\u{1B}[J\(Self.table(statistics))\n\(size.text)\(rates ?? "")"
         try OutputDescriptor.standardOutput.writeAll(Array(screen.utf8))
         last = (statistics, time)
         try await Task.sleep(for: interval.duration)
@@ -129,9 +135,15 @@ struct StatsCommand: AsyncParsableCommand {
 private struct QueueReport: Encodable {
   let messages: Int
   let commitNumber: Int64
+  let databaseBytes: Int
+  let maximumDatabaseBytes: Int?
+  let freeDiskBytes: Int
   let channels: [ChannelReport]
 
-  init(_ statistics: EngineStatistics) {
+  init(_ statistics: EngineStatistics, _ size: DatabaseSize) {
+    databaseBytes = size.byteCount
+    maximumDatabaseBytes = size.maximumByteCount
+    freeDiskBytes = size.freeDiskByteCount
     messages = statistics.messageCount
     commitNumber = statistics.commitNumber
     channels = statistics.channels.map { channel in

@@ -13,7 +13,7 @@ struct DoctorCommand: AsyncParsableCommand {
         datavault doctor --password-file password.txt
 
       The command repairs nothing, and asks for a password only if an option says so. It checks whether the queue was \
-      rolled back only if it can open the messaging vault: through a session, or with an \
+      rolled back or nearly reaches its limit only if it can open the messaging vault: through a session, or with an \
       unlocking option.
 
       An error makes vaults or the queue unusable. The exit code is then the one that using them \
@@ -27,7 +27,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let home = try access.home()
     let vaults = await VaultDoctor.examine(home.store)
     _ = LockedMemory.takeWarning()  // the findings include it
-    let files = HomeDoctor.examineFiles(of: home)
+    let files = HomeDoctor.examineFiles(of: home) + QueueDoctor.examineDisk(of: home)
     var findings = vaults.map(FindingReport.init) + files.map(FindingReport.init)
     var queue = await HomeDoctor.examineBinding(of: home).map(FindingReport.init)
     var failure: (any Error)?
@@ -61,7 +61,7 @@ struct DoctorCommand: AsyncParsableCommand {
   private func queueFindings(
     in home: DataVaultHome, binding: [FindingReport]
   ) async throws -> [FindingReport] {
-    if binding.isEmpty,
+    if !binding.contains(where: \.isObstacle),
       let refusal = try await MessagingEngine.refusal(
         toStartIn: home, requiresSecuredVault: try access.credentials.requiresSecuredVault())
     {
@@ -84,7 +84,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
     guard isBound else { return binding }
     // With the key it says more than the binding.
-    return await MessagingEngine.examineDatabase(of: home, vault: vault).map(FindingReport.init)
+    return await QueueDoctor.examineDatabase(of: home, vault: vault).map(FindingReport.init)
   }
 
   /// Another command asks for a password where the session does not open the vault, but not where

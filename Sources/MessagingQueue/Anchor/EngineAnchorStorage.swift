@@ -90,11 +90,4 @@ extension MessagingEngine {
       throw EngineError(starting: error)
     }
   }
-
-  /// Whether a home's database belongs to its vault and is no older copy, as findings for `doctor`.
-  ///
-  /// - Parameter vault: the messaging vault of the home, unlocked.
-  package static func examineDatabase(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
-    await HomeDoctor.examineDatabase(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
-  }
 }

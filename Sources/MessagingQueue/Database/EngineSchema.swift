@@ -22,7 +22,8 @@ internal import GRDB
 /// the log before it read them.
 ///
 /// The limits of a ``Retention`` are `longest_age` (its maximum age, in units of 100 ns),
-/// `most_messages` and `most_bytes`; a consumer's maximum of attempts is `most_attempts`.
+/// `most_messages` and `most_bytes`; a consumer's maximum of attempts is `most_attempts`. The limit
+/// of the whole database is `most_bytes` of `engine`.
 ///
 /// `identity` names the database in its exports. `import` records the progress of each imported
 /// file: `docs/reference/message-export.md`.
@@ -35,7 +36,8 @@ enum EngineSchema {
 
   /// The statements of each version, from version 1 on.
   ///
-  /// A released migration never changes.
+  /// A released migration never changes. The first makes all tables. Each later one changes a single table, and writes
+  /// all its rows, so that a salvage recognizes them by their number of columns.
   static let migrations: [String] = [
     """
     CREATE TABLE engine (
@@ -153,7 +155,14 @@ enum EngineSchema {
     ALTER TABLE channel ADD COLUMN published_count INTEGER NOT NULL DEFAULT 0;
     UPDATE channel SET published_count = message_count;
     """,
+    """
+    ALTER TABLE engine ADD COLUMN most_bytes INTEGER;
+    UPDATE engine SET most_bytes = NULL;
+    """,
   ]
+
+  /// The version from which `engine` has the limit of the database.
+  static let firstVersionWithLimit = 3
 
   /// The values of a number that counts commits, boots or published messages.
   ///

@@ -26,26 +26,13 @@ struct Publication {
   var storedCount: Int { timetokens.count }
 
   init(_ tables: EngineDatabase, _ db: Database) throws {
-    if let limit = tables.configuration.maximumDatabaseByteCount {
-      try Self.requireSpace(below: limit, db)
-    }
+    try DatabaseSize.requireSpace(db)
     self.tables = tables
     self.db = db
     let time = tables.time.now
     now = WallTime.ticks(of: time)
     clock = try TimetokenClock(db, now: time)
     insert = try EngineStatement.messages(db)
-  }
-
-  /// - Throws: `queueFull`.
-  private static func requireSpace(below limit: Int, _ db: Database) throws {
-    let pages = try db.number("PRAGMA page_count") ?? 0
-    let free = try db.number("PRAGMA freelist_count") ?? 0
-    let byteCount = Int(pages - free) * 4096
-    guard byteCount >= limit else { return }
-    throw EngineError(
-      .queueFull, "the queue has \(byteCount) bytes, and its limit is \(limit)",
-      hint: "receive and acknowledge messages, or remove some with datavault queue purge")
   }
 
   /// Whether storing a message takes one statement, which SQLite undoes by itself if it fails.

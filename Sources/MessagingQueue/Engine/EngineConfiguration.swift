@@ -17,12 +17,6 @@ public struct EngineConfiguration: Sendable {
   /// Default: 64 KiB.
   public var maximumHeaderByteCount: Int = 64 << 10
 
-  /// The size of the database at which this engine refuses to publish (``EngineError/Code/queueFull``), in bytes.
-  ///
-  /// It counts the pages in use, of messages and of your own tables, without the log. Receiving, settling and purging go
-  /// on, and make space. Default: nil, no limit.
-  public var maximumDatabaseByteCount: Int?
-
   /// The size of the reserve, in bytes; 0 for none.
   ///
   /// It is an allocated file beside the database. Maintenance makes it while the disk has four times as much free, and so

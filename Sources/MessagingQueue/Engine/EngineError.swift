@@ -85,7 +85,7 @@ extension EngineError.Code {
   public static let busy = Self("busy")
   /// Retention, a purge or the consumers removed messages before a live reader saw them.
   public static let messagesRemoved = Self("messagesRemoved")
-  /// The database has reached ``EngineConfiguration/maximumDatabaseByteCount``; nothing was published.
+  /// The database has reached its limit (``MessagingEngine/setMaximumDatabaseByteCount(_:)``); nothing was published.
   public static let queueFull = Self("queueFull")
   /// The file system is full; nothing was changed.
   public static let diskFull = Self("diskFull")

@@ -29,6 +29,7 @@ public final class MessagingEngine: Sendable {
 
   /// Counts what uses the pool, so that it closes only after the last user.
   let access: PoolAccess
+  let databasePath: FilePath
   package let tables: EngineDatabase
   package let commits: CommitQueue
   /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
@@ -91,6 +92,7 @@ public final class MessagingEngine: Sendable {
           .map { DatabaseMark(commitNumber: $0, isLockedOut: isLockedOut()) }
       })
     self.access = access
+    databasePath = FilePath(pool.path)
     tables = try EngineDatabase(
       pool: pool, time: time, random: random, configuration: configuration,
       notifier: notifier,

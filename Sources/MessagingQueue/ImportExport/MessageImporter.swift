@@ -26,9 +26,11 @@ struct MessageImporter {
   private var importProgress: ImportProgress
 
   /// - Parameter highWater: after the last line, new timetokens are greater than this one.
+  /// - Throws: `queueFull`.
   init(
     _ tables: EngineDatabase, _ importProgress: ImportProgress, highWater: Int64, _ db: Database
   ) throws {
+    try DatabaseSize.requireSpace(db)
     self.highWater = highWater
     self.db = db
     self.importProgress = importProgress

@@ -7,8 +7,8 @@ internal import SystemPackage
 /// Publishing never uses it. Its content means nothing.
 package final class DiskReserve: Sendable {
   private let databasePath: FilePath
-  private let path: FilePath
-  private let byteCount: Int
+  let path: FilePath
+  let byteCount: Int
   private let fileSystem: any FileSystem
 
   init(besideDatabase path: FilePath, byteCount: Int, in fileSystem: any FileSystem) {
@@ -28,7 +28,9 @@ package final class DiskReserve: Sendable {
 
   /// Allocates the file, if the disk then still has three times its size.
   func make() {
-    guard byteCount > 0, size(of: path) < byteCount, freeByteCount >= 4 * byteCount else { return }
+    guard byteCount > 0, size(of: path) < byteCount, freeByteCount >= neededByteCount else {
+      return
+    }
     // A file that root owned could not be released by a daemon.
     try? fileSystem.makeLockFile(path)
     guard
@@ -52,14 +54,22 @@ package final class DiskReserve: Sendable {
     try? OwnFile.open(path, .lock(owner: nil), for: .write)
   }
 
+  /// Whether the file has space to give back.
+  var isMade: Bool { size(of: path) > 0 }
+
+  /// Whether the file is there and has no space any more.
+  var wasReleased: Bool {
+    (try? fileSystem.status(of: path)).map { $0.kind == .regular && $0.byteCount == 0 } ?? false
+  }
+
+  /// The free space from which ``make()`` allocates the file.
+  var neededByteCount: Int { 4 * byteCount }
+
+  /// The free space of the disk.
+  var freeByteCount: Int { DatabaseSize.freeDiskByteCount(at: path.removingLastComponent()) }
+
   private func size(of path: FilePath) -> Int {
     guard let status = try? fileSystem.status(of: path), status.kind == .regular else { return 0 }
     return Int(status.byteCount)
-  }
-
-  private var freeByteCount: Int {
-    var status = statvfs()
-    guard unsafe statvfs(path.removingLastComponent().string, &status) == 0 else { return 0 }
-    return Int(status.f_bavail) * Int(status.f_frsize)
   }
 }

@@ -68,12 +68,15 @@ extension MessagingEngine {
   /// Gives the space of removed messages back to the file system, in small steps between which
   /// other callers write.
   ///
+  /// It also makes the reserve, if the disk has space for it.
+  ///
   /// - Returns: how many bytes the database gave back.
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public func compact() async throws(EngineError) -> Int {
     let pageCount = try await giveBack(keepsSpare: false)
     try await truncateWriteAheadLog()
+    reserve?.make()
     return pageCount * 4096
   }
 

@@ -44,15 +44,12 @@ package struct MessageRepairer {
     guard names["message"] != nil, names["channel"] != nil else {
       throw EngineError.noTableOfMessages
     }
-    // If the version is lost, the columns show it.
-    let columns = try db.columns(in: "channel").map(\.name)
-    if !columns.contains("published_count") {
-      try db.execute(
-        sql: """
-          PRAGMA user_version = 1;
-          PRAGMA application_id = \(EngineSchema.applicationID);
-          """)
-      try EngineSchema.migrate(db)
+    // The version can be lost, and a table copied without its schema is new: the columns show what is missing.
+    for (version, table, column) in [
+      (2, "channel", "published_count"), (3, "engine", "most_bytes"),
+    ]
+    where try names[table] != nil && !db.columns(in: table).map(\.name).contains(column) {
+      try db.execute(sql: EngineSchema.migrations[version - 1])
     }
     let found = try EngineSchema.entries(of: db)
     for (name, sql) in try EngineSchema.expectedEntries() where found[name] == nil {
@@ -101,6 +98,7 @@ package struct MessageRepairer {
       "DELETE FROM identity WHERE id <> 1",
       "UPDATE engine SET commit_number = 0, anchors = x'' WHERE commit_number NOT \(counts) OR \(anchors)",
       "UPDATE engine SET boot_number = 0, boot_id = '' WHERE boot_number NOT \(counts)",
+      "UPDATE engine SET most_bytes = NULL WHERE most_bytes < 1",
       """
       UPDATE engine SET timetoken_high_water = \(Timetoken.smallest.rawValue - 1)
       WHERE timetoken_high_water NOT BETWEEN \(Timetoken.smallest.rawValue - 1)
@@ -317,7 +315,7 @@ package struct MessageRepairer {
       try db.execute(
         sql: """
           INSERT INTO engine VALUES (1, 1, 9999999999999999,
-            ifnull((SELECT max(held_boot) FROM delivery), 0) + 1, '', x'')
+            ifnull((SELECT max(held_boot) FROM delivery), 0) + 1, '', x'', NULL)
           """)
     }
     if try Int.fetchOne(db, sql: "SELECT count(*) FROM identity") == 0 {

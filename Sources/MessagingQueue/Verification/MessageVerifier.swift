@@ -74,6 +74,11 @@ package struct MessageVerifier {
     ] where !range.contains(number) {
       result.note("engineRow", "the \(what) is \(number)")
     }
+    if result.schemaVersion >= EngineSchema.firstVersionWithLimit,
+      let limit = try Int64.fetchOne(db, sql: "SELECT most_bytes FROM engine"), limit < 1
+    {
+      result.note("engineRow", "the limit of the database's size is \(limit)")
+    }
     if !anchorByteCount.isMultiple(of: EngineAnchorStorage.entryByteCount) {
       result.note("engineRow", "the anchors are torn")
     }
