@@ -95,6 +95,8 @@ struct Program: AsyncParsableCommand {
   }
 
   private static func end(with error: any Error, _ arguments: [String]) -> Never {
+    // Of the program that the command has run.
+    if let exitCode = error as? ExitCode { Glibc.exit(exitCode.rawValue) }
     let failure: CommandFailure
     switch exitCode(for: error) {
     case .success:
