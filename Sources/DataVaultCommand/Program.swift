@@ -57,6 +57,7 @@ struct Program: AsyncParsableCommand {
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap { _ in StandardErrorLog() }
     let arguments = Arguments.withSharedOptionsLast(Array(CommandLine.arguments.dropFirst()))
+    let start = ContinuousClock.now
     do {
       try Arguments.requireUTF8()
       if arguments.first == "help",
@@ -72,6 +73,7 @@ struct Program: AsyncParsableCommand {
         try command.run()
       }
       MemoryWarning.giveOnce()
+      Detail.say("finished in \(PeopleText.seconds(since: start))")
     } catch {
       end(with: error, arguments)
     }
@@ -93,6 +95,8 @@ struct Program: AsyncParsableCommand {
   }
 
   private static func end(with error: any Error, _ arguments: [String]) -> Never {
+    // Of the program that the command has run.
+    if let exitCode = error as? ExitCode { Glibc.exit(exitCode.rawValue) }
     let failure: CommandFailure
     switch exitCode(for: error) {
     case .success:

@@ -7,10 +7,13 @@ internal import VaultCrypto
 extension DatabaseCoordinator {
   /// Secures vault and database, as ``VaultedDatabase/secure(_:with:)`` does.
   ///
-  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  /// - Parameters:
+  ///   - anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  ///   - progress: called with the pages sealed, after each mebibyte and at the end.
   /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
   package func secure(
-    with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)? = nil
+    with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)? = nil,
+    progress: @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
     do throws(VaultError) {
       try home.store.prepare()
@@ -24,7 +27,8 @@ extension DatabaseCoordinator {
       let vault = try await Vault.get(
         .messaging, in: home.store, parameters: home.vaultParameters)
       try await unlockWithStandardCredentials(vault)
-      try await secure(vault, with: credentials, anchorStorage: anchorStorage)
+      try await secure(
+        vault, with: credentials, anchorStorage: anchorStorage, progress: progress)
       await vault.lock()
     }
   }
@@ -51,7 +55,8 @@ extension DatabaseCoordinator {
   }
 
   private func secure(
-    _ vault: Vault, with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
+    _ vault: Vault, with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?,
+    progress: (PageProgress) -> Void
   ) async throws {
     if try await vault.binding() == nil {
       guard try inspectDatabase() == .absent else {
@@ -64,7 +69,7 @@ extension DatabaseCoordinator {
     let keys = try await vault.databaseKeys()
     let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
-    try await database.changeKey(to: pending, fileSystem: home.fileSystem) {
+    try await database.changeKey(to: pending, fileSystem: home.fileSystem, progress: progress) {
       try await vault.secure(to: credentials, pendingKey: pending.copy())
     }
     try await vault.promotePendingKey()

@@ -116,11 +116,7 @@ extension DatabaseCoordinator {
   /// - Throws: `damaged` if a salvage was interrupted: its loss must reach the user before its damaged
   ///   database is under a former key.
   func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
-    guard try await !isSalvageUnfinished(of: vault) else {
-      throw VaultedDatabaseError(
-        .damaged, "the salvage of the database \(home.databasePath) was interrupted",
-        hint: "run datavault queue salvage: it completes the interrupted one")
-    }
+    guard try await !isSalvageUnfinished(of: vault) else { throw unfinishedSalvage }
     switch try await decide(vault) {
     case .create:
       try await create(under: vault, databaseID: home.vaultParameters.random.bytes(count: 8))
@@ -132,6 +128,13 @@ extension DatabaseCoordinator {
     case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
     case .refuse(let code): throw try await refusal(code, of: vault)
     }
+  }
+
+  /// The error for a database whose salvage must be completed first.
+  var unfinishedSalvage: VaultedDatabaseError {
+    VaultedDatabaseError(
+      .damaged, "the salvage of the database \(home.databasePath) was interrupted",
+      hint: "run datavault queue salvage: it completes the interrupted one")
   }
 
   /// The error for a refusal of ``decide(_:)``.

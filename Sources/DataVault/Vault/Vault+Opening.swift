@@ -69,7 +69,10 @@ extension Vault {
     of key: KeyEnvelope, with secret: borrowing VaultSecret
   ) throws(VaultError) -> SecretBytes {
     for slot in key.slots {
-      if let contentKey = try contentKey(of: slot, with: secret) { return contentKey }
+      if let contentKey = try contentKey(of: slot, with: secret) {
+        lastOpenedSlot = slot.identifier
+        return contentKey
+      }
     }
     throw .noMatchingSlot(secret.kind, key, id)
   }

@@ -25,6 +25,8 @@ public actor Vault {
   private var state: OpenVault?
   /// The password slot when the vault was opened, with the changes of this object.
   private(set) var knownPasswordSlot: KeySlot?
+  /// The slot that a secret has opened last, such as `recovery:paper`.
+  package internal(set) var lastOpenedSlot: String?
   /// Set while the vault is unlocked.
   var timeout: LockTimeout?
 

@@ -64,6 +64,7 @@ struct VerifyBackupCommand: AsyncParsableCommand {
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var level: OutputLevelOptions
 
   func run() async throws {
     let backup = HomeBackup(try FilePath.absolute(backup, "BACKUP"))
@@ -103,6 +104,7 @@ struct RestoreCommand: AsyncParsableCommand {
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var level: OutputLevelOptions
 
   func run() async throws {
     let backup = HomeBackup(try FilePath.absolute(backup, "BACKUP"))

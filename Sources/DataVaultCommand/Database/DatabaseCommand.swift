@@ -11,11 +11,12 @@ struct DatabaseCommand: AsyncParsableCommand {
         datavault database verify app.db --key-item messaging/app-key
 
       These commands work on any sealed database, not only on the queue of a home. A key is 32 \
-      bytes from a file, from a file descriptor, or from a binary item of a vault.
+      bytes from a file, from a file descriptor, or from a binary item of a vault. 'shell' opens \
+      the queue with the key that its vault keeps.
       """,
     subcommands: [
       DatabaseVerifyCommand.self, DatabaseSalvageCommand.self, DatabaseExportCommand.self,
-      DatabaseImportCommand.self,
+      DatabaseImportCommand.self, DatabaseShellCommand.self,
     ])
 }
 

@@ -48,11 +48,15 @@ extension CredentialOptions {
     func unlock(isAsked: Bool, _ secret: () throws -> VaultSecret) async throws {
       try await Self.retrying(isAsked: isAsked) {
         let secret = try secret()
+        let start = ContinuousClock.now
         if toChangePassword {
           try await vault.unlockToChangePassword(with: secret)
         } else {
           try await vault.unlock(with: secret)
         }
+        let slot = await vault.lastOpenedSlot ?? "password"
+        Detail.say(
+          "opened vault '\(id)' with slot '\(slot)' in \(PeopleText.seconds(since: start))")
       }
     }
     if areGiven {
@@ -60,7 +64,10 @@ extension CredentialOptions {
       return vault
     }
     if status.isSecured {
-      if usesSession, try await vault.unlockWithSession() { return vault }
+      if usesSession, try await vault.unlockWithSession() {
+        Detail.say("opened vault '\(id)' with its session")
+        return vault
+      }
       let kinds = Set(status.slots.map(\.kind))
       guard kinds.contains(.password) || kinds.contains(.recoveryCode) else {
         throw CommandFailure(
@@ -80,8 +87,7 @@ extension CredentialOptions {
         hint: "restore the vault that was replaced, or end the session with datavault lock \(id)")
     }
     try await unlock(isAsked: false) { .password(.standard) }
-    StandardError.warn(
-      "vault '\(id)' is not secured: it opens with the publicly known password; \(id.securingHint)")
+    StandardError.warnOfNoSecurity(of: id)
     return vault
   }
 

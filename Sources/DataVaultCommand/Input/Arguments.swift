@@ -16,14 +16,16 @@ enum Arguments {
     }
   }
 
-  /// Moves `--home` and `--store` from before the command to its end, where the parser expects them.
+  /// Moves the options of every command from before the command to its end, where the parser expects
+  /// them.
   static func withSharedOptionsLast(_ arguments: [String]) -> [String] {
     var rest = arguments[...]
     var options: [String] = []
     while let first = rest.first,
-      let name = ["--home", "--store"].first(where: { first == $0 || first.hasPrefix("\($0)=") })
+      let name = ["--home", "--store", "--quiet", "--verbose"]
+        .first(where: { first == $0 || first.hasPrefix("\($0)=") })
     {
-      let count = first == name ? 2 : 1
+      let count = first == name && !["--quiet", "--verbose"].contains(name) ? 2 : 1
       guard rest.count > count else { return arguments }
       options += rest.prefix(count)
       rest = rest.dropFirst(count)

@@ -38,6 +38,32 @@ enum Environment {
     }
   }
 
+  /// The directory of this program, whatever links lead to it.
+  static var programDirectory: FilePath {
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let count = unsafe readlink("/proc/self/exe", &path, Int(PATH_MAX))
+    let program =
+      count > 0
+      ? String(decoding: path[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+      : "/usr/bin/datavault"
+    return FilePath(program).removingLastComponent()
+  }
+
+  /// All variables as `NAME=VALUE`, with another value of one of them.
+  ///
+  /// - Returns: bytes, because a variable need not be UTF-8.
+  static func all(replacing name: String, by value: String) -> [[CChar]] {
+    var variables = [Array("\(name)=\(value)".utf8CString)]
+    var index = 0
+    while let variable = unsafe environ[index] {
+      index += 1
+      if unsafe strncmp(variable, "\(name)=", name.utf8.count + 1) == 0 { continue }
+      variables.append(
+        unsafe Array(UnsafeBufferPointer(start: variable, count: strlen(variable) + 1)))
+    }
+    return variables
+  }
+
   /// The working directory; nil if it was removed, or its name is not UTF-8.
   static var workingDirectory: String? {
     guard let path = unsafe getcwd(nil, 0) else { return nil }

@@ -3,7 +3,7 @@ internal import SecretServiceStore
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// The options `--home` and `--store`.
+/// The options that every command on a home has: `--home`, `--store`, and those of its output.
 struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("home"),
@@ -22,11 +22,14 @@ struct HomeOptions: ParsableArguments {
       valueName: "file|secret-service"))
   var store = StoreChoice.file
 
+  @OptionGroup var level: OutputLevelOptions
+
   /// The home; it is also refused while a variable for all commands has a value that is not one.
   func home() throws(CommandFailure) -> DataVaultHome {
     _ = try Environment.requiresSecuredVault()
     let given = if let path { path } else { try Self.standard() }
     let path = try FilePath.absolute(given, "--home")
+    Detail.say("home \(path), vaults in store '\(store.rawValue)'")
     return switch store {
     case .file: DataVaultHome(path)
     case .secretService: DataVaultHome(path, store: SecretServiceStore(home: path))

@@ -101,9 +101,12 @@ struct UnsetCommand: AsyncParsableCommand {
     commandName: "unset", abstract: "Remove an item from a vault.")
 
   @OptionGroup var item: ItemArguments
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    try await access.open(item.vault.id()).removeItem(item.name)
+    let id = try item.vault.id()
+    try confirmation.require("delete item '\(item.name)' of vault '\(id)'")
+    try await access.open(id).removeItem(item.name)
   }
 }

@@ -41,7 +41,7 @@ struct EncryptCommand: AsyncParsableCommand {
     var encryptor = try await vault.encryptor(context: Array(arguments.context.utf8))
     let output = OutputDescriptor.standardOutput
     try output.writeAll(encryptor.header)
-    var input = StandardInput()
+    var input = StandardInput("encrypting")
     while let count = try input.next() {
       try output.writeAll(
         input.piece.withBytes { (bytes) throws(VaultError) in
@@ -65,7 +65,7 @@ struct DecryptCommand: AsyncParsableCommand {
 
   func run() async throws {
     let vault = try await arguments.access.open(arguments.vault.id())
-    var input = StandardInput()
+    var input = StandardInput("decrypting")
     let header = try input.first(DataDecryptor.headerByteCount)
     var decryptor = try await vault.decryptor(
       header: header, context: Array(arguments.context.utf8))
@@ -84,6 +84,20 @@ struct DecryptCommand: AsyncParsableCommand {
 /// Standard input, read piece by piece into locked memory.
 private struct StandardInput: ~Copyable {
   private(set) var piece = SecretBytes(zeroCount: 1 << 20)
+  private let line: ProgressLine
+  private var readCount = 0
+  /// How many bytes there are, if standard input is a file.
+  private let byteCount: Int?
+
+  /// - Parameter work: the operation, whose progress is shown unless its result goes to the terminal.
+  init(_ work: String) {
+    line = ProgressLine(work, unit: .bytes)
+    var status = stat()
+    let isFile = unsafe fstat(STDIN_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    byteCount = isFile ? max(status.st_size - max(lseek(STDIN_FILENO, 0, SEEK_CUR), 0), 0) : nil
+  }
+
+  deinit { line.clear() }
 
   /// Reads the next bytes to the beginning of ``piece``.
   ///
@@ -93,7 +107,13 @@ private struct StandardInput: ~Copyable {
       let count = unsafe piece.withUnsafeMutableBytes {
         unsafe read(STDIN_FILENO, $0.baseAddress, min(limit, $0.count))
       }
-      if count >= 0 { return count > 0 ? count : nil }
+      if count >= 0 {
+        readCount += count
+        if !OutputDescriptor.standardOutput.isTerminal {
+          line.show(min(readCount, byteCount ?? .max), of: byteCount)
+        }
+        return count > 0 ? count : nil
+      }
       guard errno == EINTR else {
         throw CommandFailure(
           .inputOutput, "cannot read standard input: \(Errno(rawValue: errno))")

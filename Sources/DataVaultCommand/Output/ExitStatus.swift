@@ -21,7 +21,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .usage: "The command line is wrong."
     case .badData: "The data is damaged, foreign, plain or of a newer version."
     case .notFound: "The vault, item or database does not exist."
-    case .unavailable: "The vault store or the kernel's keyring is unavailable."
+    case .unavailable: "The vault store, the kernel's keyring or a needed program is unavailable."
     case .exists: "The target exists already."
     case .inputOutput: "Input or output failed."
     case .tryLater: "Busy, or waiting after wrong passwords: try again later."

@@ -75,13 +75,15 @@ func systemMessage(_ errorNumber: Int32) -> String {
   unsafe String(cString: strerror(errorNumber)).lowercased()
 }
 
-/// Numbers of a table on standard output: for people if it is a terminal, otherwise raw.
+/// Numbers of a table or report on standard output: for people if it is a terminal, otherwise raw.
 extension OutputDescriptor {
-  static func size(byteCount: Int) -> String {
-    standardOutput.isTerminal ? PeopleText.size(byteCount: byteCount) : "\(byteCount)"
+  /// - Parameter unit: what follows the raw number.
+  static func size(byteCount: Int, unit: String = "") -> String {
+    standardOutput.isTerminal ? PeopleText.size(byteCount: byteCount) : "\(byteCount)\(unit)"
   }
 
-  static func age(seconds: Int64) -> String {
-    standardOutput.isTerminal ? PeopleText.age(seconds: seconds) : "\(seconds)s"
+  /// - Parameter unit: what follows the raw number.
+  static func age(seconds: Int64, unit: String = "s") -> String {
+    standardOutput.isTerminal ? PeopleText.age(seconds: seconds) : "\(seconds)\(unit)"
   }
 }

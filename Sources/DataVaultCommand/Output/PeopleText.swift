@@ -75,10 +75,12 @@ struct ReportOptions: ParsableArguments {
   }
 }
 
-/// Prints a confirmation, but only to a terminal: programs read the exit code.
+/// Prints a confirmation, but only to a terminal and not at the level `quiet`: programs read the exit code.
 func confirm(_ text: String) throws(CommandFailure) {
   let output = OutputDescriptor.standardOutput
-  if output.isTerminal { try output.writeAll(Array("\(text.onOneLine)\n".utf8)) }
+  if output.isTerminal, OutputLevel.current != .quiet {
+    try output.writeAll(Array("\(text.onOneLine)\n".utf8))
+  }
 }
 
 /// Sizes and ages for people.
@@ -95,6 +97,13 @@ enum PeopleText {
     let digits = value < 10 ? 2 : value < 100 ? 1 : 0
     return
       "\(value.formatted(.number.precision(.fractionLength(digits)).locale(.init(identifier: "en_US_POSIX")))) \(unit)"
+  }
+
+  /// The time since a moment, such as "0.25 s".
+  static func seconds(since start: ContinuousClock.Instant) -> String {
+    let seconds = (ContinuousClock.now - start) / .seconds(1)
+    let format = FloatingPointFormatStyle<Double>(locale: .init(identifier: "en_US_POSIX"))
+    return "\(seconds.formatted(format.precision(.fractionLength(2)).grouping(.never))) s"
   }
 
   /// A time of at most two units, such as "2h 5m".

@@ -4,15 +4,34 @@ internal import Synchronization
 
 /// A progress line on standard error, which overwrites itself.
 ///
-/// It is written only to a terminal, and shows the remaining time of long work.
+/// It is written only to a terminal that can erase a line. It shows the part that is done, the rate,
+/// and the remaining time.
 final class ProgressLine: Sendable {
+  /// What the progress counts.
+  enum Unit {
+    case bytes
+    case messages
+    case pages
+  }
+
+  private struct State {
+    /// The beginning of this pass over the work: some work has two.
+    var start = ContinuousClock.now
+    var completed = 0
+    var percentage = -1
+    var lastTime: ContinuousClock.Instant?
+    var isCleared = false
+  }
+
   private let work: String
+  private let unit: Unit
   private let start = ContinuousClock.now
-  private let shown = Mutex(-1)
+  private let state = Mutex(State())
 
   /// - Parameter work: the operation, such as "verifying".
-  init(_ work: String) {
+  init(_ work: String, unit: Unit = .pages) {
     self.work = work
+    self.unit = unit
   }
 
   /// Runs some work and shows its progress.
@@ -24,34 +43,62 @@ final class ProgressLine: Sendable {
     return try body { line.show($0) }
   }
 
-  /// Shows the progress in whole percent, each value once.
   func show(_ progress: PageProgress) {
     show(progress.completedPageCount, of: progress.pageCount)
   }
 
-  /// Shows the progress in whole percent, each value once.
   func show(_ progress: WorkProgress) { show(progress.completed, of: progress.total) }
 
-  private func show(_ completed: Int, of total: Int) {
-    guard OutputDescriptor.standardError.isTerminal, total > 0 else { return }
-    let percentage = completed * 100 / total
-    shown.withLock { shown in
-      guard percentage > shown else { return }
-      shown = percentage
-      StandardError.write("\r\(work): \(percentage) %\(rest(completed, of: total))\u{1B}[K")
+  /// Shows the progress, at each percent and each second.
+  ///
+  /// Without a total, it shows nothing in the first second: most work is shorter.
+  func show(_ completed: Int, of total: Int?) {
+    guard Self.isShown, total != 0 else { return }
+    let (percentage, now) = (total.map { completed * 100 / $0 }, ContinuousClock.now)
+    state.withLock { state in
+      if completed < state.completed { (state.start, state.percentage) = (now, -1) }
+      state.completed = completed
+      let isNext = percentage.map { $0 > state.percentage } ?? false
+      let wait = Duration.seconds(state.lastTime == nil && percentage != nil ? 0 : 1)
+      guard isNext || now - (state.lastTime ?? start) >= wait else { return }
+      state.percentage = max(state.percentage, percentage ?? -1)
+      state.lastTime = now
+      let part = percentage.map { "\($0) %" } ?? amount(Double(completed))
+      let line = "\(work): \(part)\(speed(completed, of: total, in: now - state.start))"
+      StandardError.write("\r\(line)\(Terminal.eraseToEndOfLine)")
     }
   }
 
-  /// The remaining time at the rate so far; empty while that is a guess.
-  private func rest(_ completed: Int, of total: Int) -> String {
-    let elapsed = (ContinuousClock.now - start) / .seconds(1)
-    guard elapsed > 2, completed > 0, completed < total else { return "" }
-    let rate = Double(completed) / elapsed
-    return ", \(PeopleText.age(seconds: Int64(Double(total - completed) / rate))) left"
+  /// The rate so far, and the remaining time at that rate; empty while both are a guess.
+  private func speed(_ completed: Int, of total: Int?, in time: Duration) -> String {
+    guard time >= .seconds(1), completed > 0 else { return "" }
+    let rate = Double(completed) / (time / .seconds(1))
+    let text = ", \(amount(rate))/s"
+    guard time >= .seconds(2), let total, completed < total else { return text }
+    let seconds = Double(total - completed) / rate
+    return "\(text), \(PeopleText.age(seconds: Int64(seconds))) left"
+  }
+
+  private func amount(_ number: Double) -> String {
+    switch unit {
+    case .bytes: PeopleText.size(byteCount: Int(number))
+    case .messages: "\(Int(number)) messages"
+    case .pages: "\(Int(number)) pages"
+    }
+  }
+
+  private static var isShown: Bool {
+    OutputLevel.current != .quiet && OutputDescriptor.standardError.isTerminal
+      && Terminal.movesCursor
   }
 
   /// Clears the line, so that the next output starts in the first column.
   func clear() {
-    if shown.withLock({ $0 >= 0 }) { StandardError.write("\r\u{1B}[K") }
+    let (wasCleared, isShown) = state.withLock { state in
+      defer { (state.isCleared, state.lastTime) = (true, nil) }
+      return (state.isCleared, state.lastTime != nil)
+    }
+    if isShown { StandardError.write("\r\(Terminal.eraseToEndOfLine)") }
+    if !wasCleared { Detail.say("\(work) took \(PeopleText.seconds(since: start))") }
   }
 }

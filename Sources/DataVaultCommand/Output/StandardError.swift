@@ -1,3 +1,4 @@
+internal import DataVault
 internal import Logging
 internal import VaultCrypto
 
@@ -11,8 +12,16 @@ enum StandardError {
     write("hint: \(hint.onOneLine)\n")
   }
 
+  /// Says a warning, unless the level is `quiet`.
   static func warn(_ message: String) {
-    say("warning: \(message)")
+    if OutputLevel.current != .quiet { say("warning: \(message)") }
+  }
+
+  /// Says that a vault is not secured, at every level.
+  static func warnOfNoSecurity(of id: VaultID) {
+    say(
+      "warning: vault '\(id)' is not secured: it opens with the publicly known password; "
+        + "\(id.securingHint)")
   }
 
   /// Writes text of this program without escaping it: it can contain control characters for the
@@ -23,10 +32,10 @@ enum StandardError {
   }
 }
 
-/// Writes the libraries' log messages to standard error, from the level `warning` up.
+/// Writes the libraries' log messages to standard error, from ``OutputLevel/ofLog`` up.
 struct StandardErrorLog: LogHandler {
   var metadata: Logger.Metadata = [:]
-  var logLevel: Logger.Level = .warning
+  var logLevel: Logger.Level = OutputLevel.ofLog
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }

@@ -21,12 +21,12 @@ extension AccessOptions {
     let engine = try await startEngine()
     let result: Result
     do {
-      result = try await body(engine)
+      result = try await Detail.timing("used the engine") { try await body(engine) }
     } catch {
       try? await engine.stop()
       throw error
     }
-    try await engine.stop()
+    try await Detail.timing("stopped the engine") { try await engine.stop() }
     return result
   }
 
@@ -44,7 +44,14 @@ extension AccessOptions {
     } else if try await isSecured(home) {
       vault = try await open(.messaging)
     }
-    return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    let engine = try await Detail.timing("started the engine") {
+      try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    }
+    // At other levels the engine's own warning is shown.
+    if vault == nil, OutputLevel.current == .quiet {
+      StandardError.warnOfNoSecurity(of: .messaging)
+    }
+    return engine
   }
 
   /// Runs `body` with the open vault of an existing queue and without an engine, and shows its

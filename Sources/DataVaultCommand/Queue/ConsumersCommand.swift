@@ -146,7 +146,7 @@ struct ConsumerReport: Encodable {
 
   var cells: [String] {
     ["\(ready)", "\(leased)", "\(delayed)", "\(waiting)", "\(deadLetters)"]
-      + [oldestAgeSeconds.map(OutputDescriptor.age) ?? "-"]
+      + [oldestAgeSeconds.map { OutputDescriptor.age(seconds: $0) } ?? "-"]
   }
 }
 

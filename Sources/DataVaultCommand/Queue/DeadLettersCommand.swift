@@ -49,7 +49,10 @@ struct DeadLettersListCommand: AsyncParsableCommand {
       table(
         ["TIMETOKEN", "BYTES", "ATTEMPTS", "REASON"],
         letters.map {
-          ["\($0.timetoken)", "\($0.payload.count)", "\($0.attemptCount)", $0.reason]
+          [
+            "\($0.timetoken)", OutputDescriptor.size(byteCount: $0.payload.count),
+            "\($0.attemptCount)", $0.reason,
+          ]
         })
     }
   }

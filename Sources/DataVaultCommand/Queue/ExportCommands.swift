@@ -47,7 +47,7 @@ struct QueueExportCommand: AsyncParsableCommand {
     let chosen = try Set(channels.map { name throws(EngineError) in try Channel(name) })
     let selection = MessageSelection(
       channels: chosen.isEmpty ? nil : chosen, after: after)
-    let line = ProgressLine("exporting")
+    let line = ProgressLine("exporting", unit: .messages)
     defer { line.clear() }
     let result = try await access.runEngine { engine in
       if let file {
@@ -55,8 +55,10 @@ struct QueueExportCommand: AsyncParsableCommand {
         return try await engine.exportMessages(
           selection, to: FilePath(file), progress: { line.show($0) })
       }
+      let isShown = !OutputDescriptor.standardOutput.isTerminal
       return try await engine.exportMessages(
-        selection, write: { try OutputDescriptor.standardOutput.writeAll($0) })
+        selection, progress: { if isShown { line.show($0) } },
+        write: { try OutputDescriptor.standardOutput.writeAll($0) })
     }
     if result.databaseChanged {
       StandardError.warn(
@@ -112,7 +114,7 @@ struct QueueImportCommand: AsyncParsableCommand {
   func run() async throws {
     // Checked before the engine starts: it would create a home even if the file does not exist.
     try MessagingEngine.requireFileToImport(at: FilePath(file))
-    let line = ProgressLine("importing")
+    let line = ProgressLine("importing", unit: .bytes)
     defer { line.clear() }
     let result = try await access.runOrMakeEngine { engine in
       try await engine.importMessages(from: FilePath(file), progress: { line.show($0) })

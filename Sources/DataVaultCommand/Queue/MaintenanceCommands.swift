@@ -20,9 +20,13 @@ struct PurgeCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     try confirmation.require("delete the messages of channel '\(channel.name)'")
-    let count = try await access.runEngine {
-      try await $0.purge(channel, before: before)
+    let line = ProgressLine("deleting", unit: .messages)
+    defer { line.clear() }
+    let count = try await access.runEngine { engine in
+      let total = before == nil ? try await engine.statistics(of: channel)?.messageCount : nil
+      return try await engine.purge(channel, before: before) { line.show($0, of: total) }
     }
+    line.clear()
     try confirm("deleted \(count) messages")
   }
 }
@@ -39,8 +43,13 @@ struct CompactCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let byteCount = try await access.runEngine { try await $0.compact() }
-    try confirm("returned \(byteCount) bytes to the file system")
+    let line = ProgressLine("compacting", unit: .bytes)
+    defer { line.clear() }
+    let byteCount = try await access.runEngine { engine in
+      try await engine.compact { line.show($0) }
+    }
+    line.clear()
+    try confirm("returned \(PeopleText.size(byteCount: byteCount)) to the file system")
   }
 }
 

@@ -81,10 +81,14 @@ struct CancelCommand: AsyncParsableCommand {
   @Argument(help: "The channel.") var channel: String
   @Argument(help: ArgumentHelp("The messages to delete.", valueName: "timetoken"))
   var timetokens: [Timetoken]
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
+    let noun = timetokens.count == 1 ? "message" : "messages"
+    try confirmation.require(
+      "delete \(timetokens.count) \(noun) of channel '\(channel.name)'")
     let kept = try await access.runEngine { try await $0.cancel(timetokens, of: channel) }
     guard let first = kept.first else {
       let count = timetokens.count
@@ -179,7 +183,8 @@ private struct MessageReport: Encodable {
 
   var text: String {
     var lines = [
-      "published  \(published)", "bytes      \(bytes)", "priority   \(priority)",
+      "published  \(published)", "bytes      \(OutputDescriptor.size(byteCount: bytes))",
+      "priority   \(priority)",
     ]
     if let orderingKey { lines.append("key        \(orderingKey.onOneLine)") }
     if let available { lines.append("available  \(available)") }
@@ -189,7 +194,9 @@ private struct MessageReport: Encodable {
     }
     for consumer in consumers {
       let limit = consumer.maximumAttempts.map { " of \($0)" } ?? ""
-      let rest = consumer.seconds.map { " for \($0) s" } ?? ""
+      let rest =
+        consumer.seconds.map { " for \(OutputDescriptor.age(seconds: Int64($0), unit: " s"))" }
+        ?? ""
       let reason = consumer.reason.map { ": \($0.onOneLine)" } ?? ""
       lines.append(
         "consumer   \(consumer.consumer.onOneLine): \(consumer.state)\(rest)\(reason), "

@@ -56,13 +56,15 @@ private struct RetentionReport: Encodable {
   }
 
   var text: String {
-    func limit(_ value: (some CustomStringConvertible)?, _ unit: String) -> String {
-      value.map { "\($0)\(unit)" } ?? "none"
+    // For a terminal, in whole seconds; a limit of less than a second keeps its fraction.
+    let isForPeople = OutputDescriptor.standardOutput.isTerminal && ageSeconds ?? 0 >= 1
+    let age = ageSeconds.map {
+      isForPeople ? PeopleText.age(seconds: Int64($0)) : "\($0) s"
     }
     return """
-      age              \(limit(ageSeconds, " s"))
-      count            \(limit(count, " messages"))
-      bytes            \(limit(bytes, ""))
+      age              \(age ?? "none")
+      count            \(count.map { "\($0) messages" } ?? "none")
+      bytes            \(bytes.map { OutputDescriptor.size(byteCount: $0) } ?? "none")
       acknowledged     \(keepsAcknowledged ? "kept" : "removed")
       unacknowledged   \(discardsUnacknowledged ? "removed beyond the limits" : "kept")\n
       """

@@ -92,9 +92,10 @@ struct StatsCommand: AsyncParsableCommand {
       while true {
         let (statistics, time) = (try await engine.statistics(), ContinuousClock.now)
         let rates = last.map { Self.rates(from: $0.statistics, to: statistics, in: time - $0.time) }
-        // To the first column of the first line, and nothing below.
+        // A terminal that cannot erase gets one table below the other.
+        let start = Terminal.movesCursor ? Terminal.eraseScreen : last == nil ? "" : "\n"
         let size = SizeReport(try await engine.databaseSize())
-        let screen = "\u{1B}[H\u{1B}[J\(Self.table(statistics))\n\(size.text)\(rates ?? "")"
+        let screen = "\(start)\(Self.table(statistics))\n\(size.text)\(rates ?? "")"
         try OutputDescriptor.standardOutput.writeAll(Array(screen.utf8))
         last = (statistics, time)
         try await Task.sleep(for: interval.duration)

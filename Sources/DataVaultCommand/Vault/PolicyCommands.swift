@@ -65,7 +65,7 @@ private struct PolicyReport: Encodable {
       special             \(word(special))
       unique characters   \(minimumUniqueCharacters)
       expiration          \(count(expirationDays, "days"))
-      lock timeout        \(count(lockTimeoutSeconds, "s"))
+      lock timeout        \(lockTimeoutSeconds > 0 ? OutputDescriptor.age(seconds: Int64(lockTimeoutSeconds), unit: " s") : "none")
       retry limit         \(retryLimit > 0 ? "\(retryLimit) wrong attempts, the next deletes the vault" : "none")\n
       """
   }

@@ -35,8 +35,12 @@ struct SecureCommand: AsyncParsableCommand {
     } else {
       try await home.requireNoSession(of: .messaging)
     }
+    let credentials = try newCredentials.read(for: .messaging)
+    let line = ProgressLine("re-encrypting")
+    defer { line.clear() }
     try await DatabaseCoordinator(home: home).secure(
-      with: newCredentials.read(for: .messaging), anchorStorage: EngineAnchorStorage())
+      with: credentials, anchorStorage: EngineAnchorStorage(), progress: { line.show($0) })
+    line.clear()
     try confirm("secured the messaging vault")
   }
 }

@@ -154,10 +154,13 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
   @Argument(help: "The slot as 'slots list' shows it, or its name.")
   var slot: String
 
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let vault = try await access.open(vault.id())
+    let id = try vault.id()
+    try confirmation.require("remove slot '\(slot)' of vault '\(id)'")
+    let vault = try await access.open(id)
     try await vault.removeSlot(named: slot)
     try confirm("removed slot '\(slot)' of vault '\(vault.id)'")
   }
@@ -185,6 +188,7 @@ struct RotateCommand: AsyncParsableCommand {
     name: .customLong("require-secured"),
     help: "Refuse a vault with the publicly known password. This command always does.")
   var demandsSecured = false
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var secrets: KeptSecretOptions
 
@@ -196,6 +200,10 @@ struct RotateCommand: AsyncParsableCommand {
       throw CommandFailure(
         .policy, "vault '\(id)' opens with the publicly known password: new keys do not secure it",
         hint: id.securingHint)
+    }
+    if !dropped.isEmpty {
+      let slots = dropped.map { "'\($0)'" }.joined(separator: ", ")
+      try confirmation.require("create new keys for vault '\(id)', and remove its slots \(slots)")
     }
     let keepsPassword = status.slots.contains {
       $0.kind == .password && !dropped.contains($0.identifier)

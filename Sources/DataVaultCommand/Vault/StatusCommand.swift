@@ -125,6 +125,10 @@ private struct StatusReport: Encodable {
     Date(timeIntervalSince1970: moment / .seconds(1)).formatted(.iso8601)
   }
 
+  private static func age(_ seconds: Int) -> String {
+    OutputDescriptor.age(seconds: Int64(seconds), unit: " s")
+  }
+
   var text: String {
     var lines = [
       "vault      \(vault)",
@@ -138,13 +142,13 @@ private struct StatusReport: Encodable {
       lines.append("opens by   \(slot.kind)\(name)\(count)")
     }
     lines.append(
-      session.map { "session    until \($0.until), for \($0.remainingSeconds) s" }
+      session.map { "session    until \($0.until), for \(Self.age($0.remainingSeconds))" }
         ?? "session    none")
     lines.append("opened     \(lastOpening ?? "not known")")
-    let wait = retryAfterSeconds.map { ": no attempt is taken for \($0) s" } ?? ""
+    let wait = retryAfterSeconds.map { ": no attempt is taken for \(Self.age($0))" } ?? ""
     lines.append("failures   \(failedAttempts) since then\(wait)")
     for process in processes {
-      let session = process.sessionSeconds.map { ", with a session for \($0) s" } ?? ""
+      let session = process.sessionSeconds.map { ", with a session for \(Self.age($0))" } ?? ""
       let state =
         process.state == "servingWithoutSession" ? "serving without a session" : process.state
       lines.append("process    \(process.pid), \(state) since \(process.since)\(session)")

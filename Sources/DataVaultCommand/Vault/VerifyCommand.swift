@@ -60,7 +60,7 @@ private struct VaultVerificationReport: Encodable {
       }
     return """
       vault      \(vault)
-      intact     yes: \(byteCount) bytes, as they were written
+      intact     yes: \(OutputDescriptor.size(byteCount: byteCount, unit: " bytes")), as they were written
       contents   \(contents)
 
       """

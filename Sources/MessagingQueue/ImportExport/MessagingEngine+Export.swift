@@ -78,7 +78,7 @@ public struct MessageSelection: Sendable, Hashable {
 
 /// How far an export, an import or a verification has come.
 public struct WorkProgress: Sendable, Hashable {
-  /// Messages, or bytes of an import; never more than ``total``.
+  /// Messages, or bytes of an import or of free space; never more than ``total``.
   public let completed: Int
   /// The sum at the end.
   public let total: Int

@@ -82,16 +82,19 @@ extension EngineDatabase {
   ///   - limit: the most pages to give back.
   ///   - keepsSpare: whether to keep free pages for new messages.
   /// - Returns: how many pages it gave back.
-  static func giveBack(upTo limit: Int, keepsSpare: Bool, _ db: Database) throws -> Int {
+  static func giveBack(
+    upTo limit: Int, keepsSpare: Bool, _ db: Database
+  ) throws -> (count: Int, left: Int) {
     func freePageCount() throws -> Int { try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0 }
     let before = try freePageCount()
     let filePageCount = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
     let spare = keepsSpare ? max(sparePageCount, filePageCount / 10) : 0
     let count = min(before - spare, limit)
-    guard count > 0 else { return 0 }
+    guard count > 0 else { return (0, 0) }
     // Each step of the statement frees one page, so it must run to its end.
     _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(count))")
-    return try before - freePageCount()
+    let after = try freePageCount()
+    return (before - after, max(after - spare, 0))
   }
 }
 

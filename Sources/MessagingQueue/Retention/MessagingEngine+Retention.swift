@@ -34,13 +34,16 @@ extension MessagingEngine {
   /// overwrites what was removed, in the database by the checkpoint at the end. That checkpoint
   /// also empties the log if no reader is active.
   ///
-  /// - Parameter end: the first message to keep. Default: nil, none is kept.
+  /// - Parameters:
+  ///   - end: the first message to keep. Default: nil, none is kept.
+  ///   - progress: called after each transaction with the messages removed so far.
   /// - Returns: how many were removed.
   /// - Throws: `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`,
   ///   `cancelled`: messages removed before the error stay removed.
   @discardableResult
   public func purge(
-    _ channel: Channel, before end: Timetoken? = nil
+    _ channel: Channel, before end: Timetoken? = nil,
+    progress: @Sendable (_ removedCount: Int) -> Void = { _ in }
   ) async throws(EngineError) -> Int {
     var total = 0
     var atOnce = Self.messagesAtOnce
@@ -58,6 +61,7 @@ extension MessagingEngine {
         continue
       }
       total += count
+      progress(total)
       if count < atOnce { break }
       if atOnce == 1 { try? await truncateWriteAheadLog() }
     }
@@ -70,11 +74,14 @@ extension MessagingEngine {
   ///
   /// It also makes the reserve, if the disk has space for it.
   ///
+  /// - Parameter progress: called after each step with the bytes given back so far.
   /// - Returns: how many bytes the database gave back.
-  /// - Throws: the errors of ``purge(_:before:)``.
+  /// - Throws: the errors of ``purge(_:before:progress:)``.
   @discardableResult
-  public func compact() async throws(EngineError) -> Int {
-    let pageCount = try await giveBack(keepsSpare: false)
+  public func compact(
+    progress: @Sendable (WorkProgress) -> Void = { _ in }
+  ) async throws(EngineError) -> Int {
+    let pageCount = try await giveBack(keepsSpare: false, progress: progress)
     try await truncateWriteAheadLog()
     reserve?.make()
     return pageCount * 4096
@@ -86,7 +93,7 @@ extension MessagingEngine {
   /// It keeps some free pages for new messages.
   ///
   /// - Returns: how many messages were removed.
-  /// - Throws: the errors of ``purge(_:before:)``.
+  /// - Throws: the errors of ``purge(_:before:progress:)``.
   @discardableResult
   public func maintain() async throws(EngineError) -> Int {
     let count = try await sweep()
@@ -138,14 +145,17 @@ extension MessagingEngine {
   /// Gives free pages back to the file system.
   ///
   /// - Returns: how many pages it gave back.
-  private func giveBack(keepsSpare: Bool) async throws(EngineError) -> Int {
+  private func giveBack(
+    keepsSpare: Bool, progress: (WorkProgress) -> Void = { _ in }
+  ) async throws(EngineError) -> Int {
     var total = 0
     while true {
-      let count = try await commit(during: "giving space back") { _, db in
+      let (count, left) = try await commit(during: "giving space back") { _, db in
         try EngineDatabase.giveBack(upTo: Self.pagesAtOnce, keepsSpare: keepsSpare, db)
       }
       if count == 0 { return total }
       total += count
+      progress(WorkProgress(completed: total * 4096, total: (total + left) * 4096))
     }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// A pseudo-terminal and a user who types when asked.
@@ -53,4 +54,58 @@ final class TerminalUser {
   }
 
   deinit { close(side) }
+}
+
+/// A secured home, and commands that run on it at terminals.
+struct TerminalFixture {
+  let home: TestHome
+  let files = ScratchFolder()
+
+  init() throws { home = try TestHome.secured() }
+
+  /// What the commands have written to standard error.
+  var errors: String { files.contents(of: "errors") ?? "" }
+
+  func start(
+    _ arguments: [String], in home: TestHome? = nil, at user: TerminalUser,
+    descriptors: [Int32: Child.Descriptor] = [:], through wrapper: [String] = []
+  ) throws -> Child {
+    try Child(
+      arguments + ["--home", (home ?? self.home).path],
+      descriptors: [
+        // Opening it makes it the controlling terminal of the new session. The process then closes
+        // it.
+        0: .terminal(user.terminal), 1: .writing(files.path("output")),
+        2: .writing(files.path("errors")),
+      ].merging(descriptors) { $1 }, through: wrapper)
+  }
+
+  /// Starts a command at a terminal of its own.
+  func start(
+    _ arguments: [String], in home: TestHome? = nil, through wrapper: [String] = []
+  ) throws -> (TerminalUser, Child) {
+    let user = try TerminalUser()
+    return (user, try start(arguments, in: home, at: user, through: wrapper))
+  }
+
+  /// Runs a command as a shell runs a job, in its own process group, which the terminal can stop.
+  ///
+  /// It writes the command's process id to a file.
+  static let job = [
+    "/usr/bin/python3", "-c",
+    """
+    import os, signal, sys
+    terminal = os.open("/dev/tty", os.O_RDWR)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(terminal, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        with open(sys.argv[1], "w") as file: file.write(str(os.getpid()))
+        os.execv(sys.argv[2], sys.argv[2:])
+    status = os.waitpid(job, 0)[1]
+    sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
+    """,
+  ]
 }

@@ -1,0 +1,75 @@
+internal import ArgumentParser
+internal import Logging
+internal import Synchronization
+
+/// The options `--quiet` and `--verbose` of every command.
+struct OutputLevelOptions: ParsableArguments {
+  @Flag(
+    name: .customLong("quiet"),
+    help: "Print only results and errors: no progress, confirmations or warnings.")
+  var isQuiet = false
+
+  @Flag(
+    name: .customLong("verbose"),
+    help: "Also say which home is used, what opens the vault, and how long each step takes.")
+  var isVerbose = false
+
+  /// Sets the level for the whole program.
+  func validate() throws {
+    guard !isQuiet || !isVerbose else {
+      throw ValidationError("give only one of --quiet and --verbose")
+    }
+    OutputLevel.current = isQuiet ? .quiet : isVerbose ? .verbose : .normal
+  }
+}
+
+/// What the program says beside its results and errors.
+enum OutputLevel {
+  /// Nothing.
+  case quiet
+  /// Progress, confirmations and warnings.
+  case normal
+  /// Also what it does.
+  case verbose
+
+  private static let level = Mutex(OutputLevel.normal)
+
+  /// The level of the command; `normal` until its arguments are known.
+  static var current: OutputLevel {
+    get { level.withLock { $0 } }
+    set { level.withLock { $0 = newValue } }
+  }
+
+  /// The least level of the libraries' log messages.
+  static var ofLog: Logger.Level {
+    switch current {
+    case .quiet: .error
+    case .normal: .warning
+    case .verbose: .info
+    }
+  }
+}
+
+/// Details of what a command does, for `--verbose`: a line each on standard error, without a secret.
+enum Detail {
+  private static let said = Mutex<Set<String>>([])
+
+  /// Says something, unless it has been said before.
+  static func say(_ text: @autoclosure () -> String) {
+    guard OutputLevel.current == .verbose else { return }
+    let text = text()
+    if said.withLock({ $0.insert(text).inserted }) { StandardError.say(text) }
+  }
+
+  /// Says how long a step took, if it succeeds.
+  ///
+  /// - Parameter step: the completed step, such as "started the engine".
+  static func timing<Result>(
+    _ step: @autoclosure () -> String, _ body: () async throws -> Result
+  ) async rethrows -> Result {
+    let start = ContinuousClock.now
+    let result = try await body()
+    say("\(step()) in \(PeopleText.seconds(since: start))")
+    return result
+  }
+}
