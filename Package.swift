@@ -50,6 +50,7 @@ let package = Package(
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
+    .library(name: "DesktopKeyring", targets: ["DesktopKeyring"]),
     // libsealedsqlite.so, which the sqlite3 shell and Python load: scripts/extension.
     .library(name: "sealedsqlite", type: .dynamic, targets: ["SealedSQLiteExtension"]),
     .executable(name: "datavault", targets: ["DataVaultCommand"]),
@@ -71,6 +72,9 @@ let package = Package(
     // GIO's headers and library lie beside GObject's, whose flags SwiftPM takes without a warning.
     .systemLibrary(
       name: "CGIO", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
+    // So do libsecret's.
+    .systemLibrary(
+      name: "CLibsecret", pkgConfig: "gobject-2.0", providers: [.apt(["libsecret-1-dev"])]),
 
     // The house, bottom up. Arrows point down only: docs/explanation/architecture.md.
     module("FileLayer", [system]),
@@ -100,12 +104,13 @@ let package = Package(
         "MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle, grdb, logging, metrics,
       ]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
+    module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "SecretServiceStore", "VaultCrypto", "FileLayer", argumentParser, logging,
+        "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging,
         system,
       ],
       swiftSettings: settings),
@@ -170,6 +175,7 @@ let package = Package(
         "VaultCrypto",
         "FileLayer", system,
       ]),
+    tests("DesktopKeyringTests", ["DesktopKeyring", "DataVault", "VaultCrypto"]),
     tests(
       "DataVaultTests",
       [
@@ -215,7 +221,9 @@ let package = Package(
     tests(
       "ExtensionTests",
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
-    tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", "PrivateKeyring", system]),
+    tests(
+      "CommandTests",
+      ["SecretServiceStore", "PrivateKeyring", "DataVault", "VaultCrypto", "FileLayer", system]),
     tests("ExampleTests", []),
     tests(
       "CrashTests",

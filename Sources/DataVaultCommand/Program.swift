@@ -36,6 +36,7 @@ struct Program: AsyncParsableCommand {
         name: "Passwords and keys",
         subcommands: [
           ChangePasswordCommand.self, PolicyCommand.self, SlotsCommand.self, RotateCommand.self,
+          ForgetCommand.self,
         ]),
       CommandGroup(
         name: "Items",

@@ -1,4 +1,5 @@
 import Foundation
+import PrivateKeyring
 import TestSupport
 import Testing
 
@@ -119,7 +120,9 @@ import Testing
     return reports
   }
 
-  @Test(.enabled(if: SchemaReader.isAvailable, SchemaReader.skipReason))
+  @Test(
+    .enabled(if: SchemaReader.isAvailable, SchemaReader.skipReason),
+    .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
   func `every output of every command follows its schema in docs/reference/json-output.md`() throws
   {
     var outputs: [String] = []
@@ -145,6 +148,10 @@ import Testing
       _ = try home.run("get", "v", "token", "--password-file", home.wrongFile)
     }
     take("status", try report("status", ["v"]))  // while the vault accepts no attempt
+    let keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+    take(
+      "forget", try home.run("forget", "v", "--json", environment: keyring.environment).lines)
     for (command, arguments) in Self.invocations {
       take(command, try report(command, arguments))
     }

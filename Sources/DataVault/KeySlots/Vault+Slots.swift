@@ -45,10 +45,36 @@ extension Vault {
     try addSlot(KeyFileSlot(named: name), name, with: key)
   }
 
+  /// Adds a key file in place of the key file that has its name; durable on return.
+  ///
+  /// - Throws: as ``addKeyFile(named:key:)``; `slotExists` only for another kind of slot.
+  package func replaceKeyFile(
+    named name: String, key: borrowing SecretBytes
+  ) throws(VaultError) {
+    try KeyFileSlot.requireKey(key)
+    let kind = KeyFileSlot(named: name)
+    try addSlot(kind, name, with: key, replacing: kind.identifier)
+  }
+
+  /// Whether a secret opens the slot with this identifier.
+  ///
+  /// It is no attempt, and is not counted: the secret must be one that cannot be guessed.
+  package func opensSlot(
+    _ identifier: String, with secret: borrowing VaultSecret
+  ) throws(VaultError) -> Bool {
+    precondition(secret.kind != .password, "a password is tried by an attempt")
+    for slot in try readFile().key.slots where slot.identifier == identifier {
+      return try contentKey(of: slot, with: secret) != nil
+    }
+    return false
+  }
+
   private func addSlot(
-    _ kind: any KeySlotKind, _ name: String, with wrappingKey: borrowing SecretBytes
+    _ kind: any KeySlotKind, _ name: String, with wrappingKey: borrowing SecretBytes,
+    replacing replaced: String? = nil
   ) throws(VaultError) {
     try change { (draft) throws(VaultError) in
+      draft.key.slots.removeAll { $0.identifier == replaced }
       try draft.requireRoom(forSlot: name)
       let slot = try withCrypto { () throws(CryptoError) in
         try KeySlot(kind, wrapping: draft.contentKey, with: wrappingKey)

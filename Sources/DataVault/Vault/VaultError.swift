@@ -118,6 +118,10 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// The kernel cannot keep sessions for this process, because of a container, a sandbox or a
     /// quota.
     public static let sessionsUnavailable = Code("sessionsUnavailable")
+    /// The desktop's keyring cannot be reached.
+    public static let keyringUnavailable = Code("keyringUnavailable")
+    /// The desktop's keyring is locked, and the user did not unlock it.
+    public static let keyringLocked = Code("keyringLocked")
     /// The vault has new keys since its session began.
     public static let sessionStale = Code("sessionStale")
     /// A source of a secret is missing or empty, or its command failed; see ``SecretSource``.

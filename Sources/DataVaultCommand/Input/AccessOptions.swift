@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import DesktopKeyring
 internal import FileLayer
 internal import SystemPackage
 internal import VaultedDatabase
@@ -45,9 +46,9 @@ extension CredentialOptions {
         "vault '\(id)' opens with the publicly known password, and a secured vault is required",
         hint: id.securingHint)
     }
-    func unlock(isAsked: Bool, _ secret: () throws -> VaultSecret) async throws {
+    func unlock(isAsked: Bool, _ secret: () async throws -> VaultSecret) async throws {
       try await Self.retrying(isAsked: isAsked) {
-        let secret = try secret()
+        let secret = try await secret()
         let start = ContinuousClock.now
         if toChangePassword {
           try await vault.unlockToChangePassword(with: secret)
@@ -60,7 +61,11 @@ extension CredentialOptions {
       }
     }
     if areGiven {
-      try await unlock(isAsked: isAsked) { try read(for: id) }
+      try await unlock(isAsked: isAsked) {
+        // A key that does not open the vault is no attempt.
+        usesKeyring
+          ? try await vault.secret(in: home.keyring) : try await read(for: id, in: home)
+      }
       return vault
     }
     if status.isSecured {
@@ -72,11 +77,12 @@ extension CredentialOptions {
       guard kinds.contains(.password) || kinds.contains(.recoveryCode) else {
         throw CommandFailure(
           .notPermitted, "vault '\(id)' has neither a password nor a recovery code to ask for",
-          hint: "give --unlock-key-file FILE or --unlock-key-fd N")
+          hint: "give --unlock-key-file FILE, --unlock-key-fd N or --keyring")
       }
       try await unlock(isAsked: true) {
         kinds.contains(.password)
-          ? try read(for: id) : try SlotSecretSource.recoveryCodePrompt(for: id).read()
+          ? try await read(for: id, in: home)
+          : try SlotSecretSource.recoveryCodePrompt(for: id).read()
       }
       return vault
     }

@@ -1,9 +1,11 @@
 internal import ArgumentParser
 internal import DataVault
+internal import DesktopKeyring
 internal import SealedVFS
 internal import SystemPackage
+internal import VaultedDatabase
 
-/// The options that name what opens a vault: a password, a recovery code or a key file.
+/// The options that name what opens a vault: a password, a recovery code, a key file or the desktop's keyring.
 struct CredentialOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
@@ -33,6 +35,12 @@ struct CredentialOptions: ParsableArguments {
     help: ArgumentHelp(
       "Open the vault with a key file read from a file descriptor.", valueName: "n"))
   var slotKeyDescriptor: Int32?
+
+  @Flag(
+    name: .customLong("keyring"),
+    help: "Open the vault with the key that 'unlock --remember' has put into the desktop's keyring."
+  )
+  var usesKeyring = false
 
   @Flag(
     name: .customLong("require-secured"),
@@ -67,13 +75,15 @@ struct CredentialOptions: ParsableArguments {
 
   func validate() throws {
     guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
-      throw ValidationError("give only one of a password, a recovery code and a key file")
+      throw ValidationError(
+        "give only one of a password, a recovery code, a key file and --keyring")
     }
     try SecretRules.check(sources)
   }
 
   /// Reads the secret from the named source, otherwise a password from the terminal.
-  func read(for id: VaultID) throws -> VaultSecret {
+  func read(for id: VaultID, in home: DataVaultHome) async throws -> VaultSecret {
+    if usesKeyring { return try await home.keyring.secret(of: id) }
     if let source = otherSource(for: id) { return try source.read() }
     return .password(try password.read(for: id))
   }
@@ -81,7 +91,7 @@ struct CredentialOptions: ParsableArguments {
   private var otherCount: Int {
     [
       recoveryCodeFile != nil, recoveryCodeDescriptor != nil, asksForRecoveryCode,
-      slotKeyFile != nil, slotKeyDescriptor != nil,
+      slotKeyFile != nil, slotKeyDescriptor != nil, usesKeyring,
     ].count { $0 }
   }
 

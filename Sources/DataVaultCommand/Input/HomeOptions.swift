@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import DesktopKeyring
 internal import SecretServiceStore
 internal import SystemPackage
 internal import VaultedDatabase
@@ -49,6 +50,14 @@ struct HomeOptions: ParsableArguments {
     throw CommandFailure(
       .usage, "no home directory is known: HOME and DATAVAULT_HOME are not set",
       hint: "give --home DIR")
+  }
+}
+
+extension DataVaultHome {
+  /// The keys of this home's vaults in the desktop's keyring.
+  var keyring: DesktopKeyring {
+    let choice = store is SecretServiceStore ? StoreChoice.secretService : .file
+    return DesktopKeyring(home: path, store: choice.rawValue)
   }
 }
 

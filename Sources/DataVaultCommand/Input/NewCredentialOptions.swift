@@ -1,8 +1,10 @@
 internal import ArgumentParser
 internal import DataVault
+internal import DesktopKeyring
 internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
+internal import VaultedDatabase
 
 /// The options that name a new password and a new salt.
 struct NewCredentialOptions: ParsableArguments {
@@ -126,6 +128,10 @@ struct KeptSecretOptions: ParsableArguments {
       valueName: "n"))
   var slotKeyDescriptors: [Int32] = []
 
+  @Flag(
+    name: .customLong("keyring"), help: "Keep the slot of the key in the desktop's keyring.")
+  var keepsKeyring = false
+
   func validate() throws {
     try SecretRules.check(
       password.sources
@@ -136,8 +142,12 @@ struct KeptSecretOptions: ParsableArguments {
   /// Reads all secrets, those that are cheap to check first.
   ///
   /// The password comes from the terminal where it is needed and no option names its source.
-  func read(for id: VaultID, needsPassword: Bool) throws -> VaultSecrets {
+  func read(
+    for vault: Vault, in home: DataVaultHome, needsPassword: Bool
+  ) async throws -> VaultSecrets {
+    let id = vault.id
     var secrets = VaultSecrets()
+    if keepsKeyring { secrets.append(try await vault.secret(in: home.keyring)) }
     for source in sources(for: id) { secrets.append(try source.read()) }
     if password.areGiven || needsPassword {
       secrets.append(.password(try password.read(for: id)))

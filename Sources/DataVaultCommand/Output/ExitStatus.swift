@@ -21,7 +21,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .usage: "The command line is wrong."
     case .badData: "The data is damaged, foreign, plain or of a newer version."
     case .notFound: "The vault, item or database does not exist."
-    case .unavailable: "The vault store, the kernel's keyring or a needed program is unavailable."
+    case .unavailable: "The vault store, a keyring or a needed program is unavailable."
     case .exists: "The target exists already."
     case .inputOutput: "Input or output failed."
     case .tryLater: "Busy, or waiting after wrong passwords: try again later."
@@ -62,12 +62,14 @@ extension VaultError: ErrorWithExitCode {
     .valueTooLarge: .badData, .vaultFull: .badData, .wrongItemKind: .badData,
     .doesNotExist: .notFound, .itemNotFound: .notFound, .keyMissing: .notFound,
     .slotNotFound: .notFound,
+    .keyringUnavailable: .unavailable,
     .sessionsUnavailable: .unavailable, .storeUnavailable: .unavailable, .unsupported: .unavailable,
     .alreadyExists: .exists, .alreadySecured: .exists, .slotExists: .exists,
     .fileSizeLimit: .inputOutput, .openFileLimit: .inputOutput, .unreadable: .inputOutput,
     .writeFailed: .inputOutput,
     .busy: .tryLater, .keyChangePending: .tryLater, .tooManyAttempts: .tryLater,
-    .foreignFile: .notPermitted, .keyFileLength: .notPermitted, .locked: .notPermitted,
+    .foreignFile: .notPermitted, .keyFileLength: .notPermitted, .keyringLocked: .notPermitted,
+    .locked: .notPermitted,
     .permissionsTooOpen: .notPermitted, .recoveryCodeCharacter: .notPermitted,
     .recoveryCodeLength: .notPermitted, .recoveryCodeMistyped: .notPermitted,
     .secretUnavailable: .notPermitted, .sessionStale: .notPermitted,

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import DesktopKeyring
 internal import VaultedDatabase
 
 /// The command `datavault unlock VAULT`.
@@ -8,14 +9,20 @@ struct UnlockCommand: AsyncParsableCommand {
     commandName: "unlock",
     abstract: "Start a session: open a vault without its password for a limited time.",
     discussion: """
-      Example:
+      Examples:
         datavault unlock messaging --for 8h
+        datavault unlock messaging --remember
+        datavault unlock messaging --keyring
 
       Until the session ends, commands and engines of the same user open the vault without its \
       password. The session ends after the given time, or with 'datavault lock'. The session's \
       key is in the user's keyring in the kernel. Where the kernel refuses that, as in many \
       containers, each running process of the home receives it by a socket, until that process \
       ends. The command needs the password even if a session exists, and replaces that session.
+
+      With --remember, the command also makes a key slot for the desktop's keyring, with a new \
+      random key, and puts the key into the keyring. Then --keyring opens the vault instead of the \
+      password, in every command. 'datavault forget' undoes it.
       """)
 
   @OptionGroup var vault: VaultArgument
@@ -24,6 +31,11 @@ struct UnlockCommand: AsyncParsableCommand {
     name: .customLong("for"),
     help: ArgumentHelp("How long the session lasts, from 1s to 366d.", valueName: "time"))
   var duration = DurationArgument.standardSession
+
+  @Flag(
+    name: .customLong("remember"),
+    help: "Put a new key of the vault into the desktop's keyring, for --keyring.")
+  var remembers = false
 
   @OptionGroup var access: AccessOptions
 
@@ -44,13 +56,15 @@ struct UnlockCommand: AsyncParsableCommand {
     try await requirePlaceOfSession(of: id)
     // A session must not extend itself: the command needs the password.
     let vault = try await access.open(id, usesSession: false)
+    if remembers { try await vault.remember(in: access.home().keyring) }
     let session = try await vault.openSession(for: duration.duration)
     for problem in session.problems { StandardError.warn(problem) }
     let processes = session.processIDs.map(String.init).joined(separator: ", ")
-    let places = session.processIDs.isEmpty ? "" : ", in process \(processes)"
-    try confirm(
-      "unlocked vault '\(id)' for \(duration.defaultValueDescription)"
-        + (session.isInKernel ? places : places + " alone"))
+    var text = "unlocked vault '\(id)' for \(duration.defaultValueDescription)"
+    if !session.processIDs.isEmpty { text += ", in process \(processes)" }
+    if !session.isInKernel { text += " alone" }
+    if remembers { text += "; from now on, --keyring opens it too" }
+    try confirm(text)
   }
 
   /// Throws if neither the kernel nor a process could take a session, before the command asks for a password.

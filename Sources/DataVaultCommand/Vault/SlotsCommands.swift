@@ -194,7 +194,8 @@ struct RotateCommand: AsyncParsableCommand {
 
   func run() async throws {
     let id = try vault.id()
-    let vault = try await Vault.get(id, in: home.home().store)
+    let home = try home.home()
+    let vault = try await Vault.get(id, in: home.store)
     let status = try await vault.status()
     guard status.isSecured else {
       throw CommandFailure(
@@ -208,7 +209,7 @@ struct RotateCommand: AsyncParsableCommand {
     let keepsPassword = status.slots.contains {
       $0.kind == .password && !dropped.contains($0.identifier)
     }
-    let secrets = try secrets.read(for: id, needsPassword: keepsPassword)
+    let secrets = try await secrets.read(for: vault, in: home, needsPassword: keepsPassword)
     guard secrets.count > 0 else {
       throw CommandFailure(
         .notPermitted, "no secret was given that opens vault '\(id)'",

@@ -142,7 +142,8 @@ struct ImportCommand: AsyncParsableCommand {
       let isOpen = !exported.isSecured && !access.credentials.areGiven
       _ = try await Vault.importVault(
         exported, as: id,
-        with: isOpen ? .password(.standard) : access.credentials.read(for: exported.id),
+        with: isOpen
+          ? .password(.standard) : access.credentials.read(for: exported.id, in: home),
         into: home.store)
     }
     try confirm("imported vault '\(id)'")
