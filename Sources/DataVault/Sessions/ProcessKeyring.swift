@@ -30,6 +30,7 @@ package final class ProcessKeyring: Sendable {
   private struct State {
     var entries: [String: Entry] = [:]
     var lastSerial: Int32 = 0
+    var toldCounts: [String: Int] = [:]
     /// The listeners by their directory.
     var listenerCounts: [String: Int] = [:]
     var sweepIsScheduled = false
@@ -74,11 +75,20 @@ package final class ProcessKeyring: Sendable {
       guard state.listenerCounts[place] != nil, let payload = box.take() else { return false }
       state.lastSerial += 1
       state.entries[name] = Entry(state.lastSerial, payload, deadline: deadline, place: place)
+      state.toldCounts[name, default: 0] += 1
       return true
     }
     if isStored { scheduleSweep() }
     return isStored
   }
+
+  /// Notes a session that the kernel holds.
+  func noteSession(named name: String) {
+    state.withLock { $0.toldCounts[name, default: 0] += 1 }
+  }
+
+  /// How many sessions this process was told of: those that it stored, and those that it saw in the kernel.
+  func toldCount(of name: String) -> Int { state.withLock { $0.toldCounts[name, default: 0] } }
 
   func find(_ name: String) -> (serial: Int32, deadline: Duration)? {
     sweep()

@@ -44,6 +44,17 @@ struct SessionKeyLocation: Sendable {
     }
   }
 
+  /// Whether the kernel holds the session with this payload.
+  func kernelHolds(_ payload: borrowing SecretBytes) -> Bool {
+    guard let entry = try? keyrings.kernel.find(name), case .present(let serial) = entry else {
+      return false
+    }
+    return keyrings.holds(payload, in: .kernel(serial: serial))
+  }
+
+  /// How many sessions this process was told of by a socket since it started.
+  var toldCount: Int { keyrings.process.toldCount(of: name) }
+
   /// The sessions here, of which the first counts: at most one of this process and one in the kernel.
   ///
   /// If this process has a socket, by which a session can come, a kernel that refuses holds none.
@@ -167,6 +178,11 @@ struct SessionKeyrings: Sendable {
     case .kernel(let serial): try kernel.revoke(serial)
     case .process(let serial): process.revoke(serial)
     }
+  }
+
+  func holds(_ payload: borrowing SecretBytes, in holder: SessionHolder) -> Bool {
+    guard let stored = try? read(holder, byteCount: payload.byteCount) else { return false }
+    return SecretBytes.isEqual(stored, payload)
   }
 
   /// Ends every session of every vault.

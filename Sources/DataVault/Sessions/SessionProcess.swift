@@ -60,63 +60,34 @@ public struct SessionProcess: Sendable, Hashable {
   }
 }
 
-/// What the listeners of a home answer to one request.
-struct SessionAnswers: Sendable {
-  static let maximumListenerCount = 64
+/// Connections to the listeners of a home.
+///
+/// A listener orders the changes of a session by the moment of the connection. A change therefore connects before its
+/// first effect, so that no later change is undone by it.
+struct SessionListeners: Sendable {
+  static let maximumCount = 64
 
-  private(set) var replies: [SessionReply] = []
-  /// A sentence for each socket that was refused, and each listener that did not answer.
-  private(set) var problems: [String] = []
-  /// Whether a listener that passed all checks did not answer.
-  private(set) var isIncomplete = false
+  fileprivate private(set) var path: FilePath = ""
+  fileprivate private(set) var connected: [(name: String, socket: UnixSocket)] = []
+  fileprivate private(set) var refusals: [(name: String, answer: SessionAnswers.Answer)] = []
+  /// Listeners beyond the maximum.
+  fileprivate private(set) var leftCount = 0
 
-  /// The processes that have answered, in ascending order.
-  func processes(at now: Duration) -> [SessionProcess] {
-    replies.map { SessionProcess($0, at: now) }.sorted { $0.processID < $1.processID }
-  }
-
-  /// Sends the request to each listener, to all of them together; blocks up to the time limit.
-  ///
   /// - Throws: `foreignFile`, `permissionsTooOpen`, `unreadable` for the directory.
-  init(
-    to request: borrowing SessionRequest, in store: any VaultStore, parameters: VaultParameters
-  ) throws(VaultError) {
+  init(of store: any VaultStore) throws(VaultError) {
     guard let path = store.processDirectory, let directory = try RunDirectory.open(path) else {
       return
     }
-    var (connected, leftCount): ([(name: String, socket: UnixSocket)], Int) = ([], 0)
-    var results: [(name: String, answer: Answer)] = []
+    self.path = path
     for name in try directory.names() {
       switch Self.connect(to: name, in: directory) {
       case .success(nil): continue
-      case .success(let socket?) where connected.count < Self.maximumListenerCount:
+      case .success(let socket?) where connected.count < Self.maximumCount:
         connected.append((name, socket))
       case .success: leftCount += 1
-      case .failure(let answer): results.append((name, answer))
+      case .failure(let answer): refusals.append((name, answer))
       }
     }
-    results += Self.ask(connected, Frame(request), before: .now + parameters.socketTimeLimit)
-    for (name, answer) in results.sorted(by: { $0.name < $1.name }) {
-      switch answer {
-      case .reply(let reply): replies.append(reply)
-      case .refused(let reason): problems.append("refusing the socket \(path)/\(name): \(reason)")
-      case .silent(let reason):
-        isIncomplete = true
-        problems.append("the process with the socket \(path)/\(name) does not answer: \(reason)")
-      }
-    }
-    if leftCount > 0 {
-      isIncomplete = true
-      problems.append(
-        "in \(path) \(connected.count + leftCount) processes listen, of which \(connected.count) were asked"
-      )
-    }
-  }
-
-  private enum Answer: Error, Sendable {
-    case reply(SessionReply)
-    case refused(String)
-    case silent(String)
   }
 
   /// Connects to a listener and checks whose it is.
@@ -124,7 +95,7 @@ struct SessionAnswers: Sendable {
   /// - Returns: nil for a name that is gone, and for a stale socket.
   private static func connect(
     to name: String, in directory: RunDirectory
-  ) -> Result<UnixSocket?, Answer> {
+  ) -> Result<UnixSocket?, SessionAnswers.Answer> {
     switch directory.kind(of: name) {
     case .gone: return .success(nil)
     case .refused(let reason): return .failure(.refused(reason))
@@ -145,6 +116,61 @@ struct SessionAnswers: Sendable {
       default: return .failure(.silent("\(error)"))
       }
     }
+  }
+}
+
+/// What the listeners of a home answer to one request.
+struct SessionAnswers: Sendable {
+  private(set) var replies: [SessionReply] = []
+  /// A sentence for each socket that was refused, and each listener that did not answer.
+  private(set) var problems: [String] = []
+  /// Whether a listener that passed all checks did not answer.
+  private(set) var isIncomplete = false
+
+  /// The processes that have answered, in ascending order.
+  func processes(at now: Duration) -> [SessionProcess] {
+    replies.map { SessionProcess($0, at: now) }.sorted { $0.processID < $1.processID }
+  }
+
+  /// Connects to the listeners of a store, and sends the request to all of them together; blocks up to the time limit.
+  ///
+  /// - Throws: `foreignFile`, `permissionsTooOpen`, `unreadable` for the directory.
+  init(
+    to request: borrowing SessionRequest, in store: any VaultStore, parameters: VaultParameters
+  ) throws(VaultError) {
+    self.init(
+      to: request, from: try SessionListeners(of: store), before: .now + parameters.socketTimeLimit)
+  }
+
+  /// Sends the request to all listeners together; blocks up to the deadline.
+  init(
+    to request: borrowing SessionRequest, from listeners: SessionListeners,
+    before deadline: ContinuousClock.Instant
+  ) {
+    let (path, connected) = (listeners.path, listeners.connected)
+    let results =
+      listeners.refusals + Self.ask(connected, Frame(request), before: deadline)
+    for (name, answer) in results.sorted(by: { $0.name < $1.name }) {
+      switch answer {
+      case .reply(let reply): replies.append(reply)
+      case .refused(let reason): problems.append("refusing the socket \(path)/\(name): \(reason)")
+      case .silent(let reason):
+        isIncomplete = true
+        problems.append("the process with the socket \(path)/\(name) does not answer: \(reason)")
+      }
+    }
+    if listeners.leftCount > 0 {
+      isIncomplete = true
+      problems.append(
+        "in \(path) \(connected.count + listeners.leftCount) processes listen, of which \(connected.count) were asked"
+      )
+    }
+  }
+
+  fileprivate enum Answer: Error, Sendable {
+    case reply(SessionReply)
+    case refused(String)
+    case silent(String)
   }
 
   /// A request's bytes, for several threads.

@@ -22,8 +22,8 @@ final class SessionRequestHandler: Sendable {
     var servesInSession: (@Sendable () -> Bool)?
     var since: Int64
     var backOff = KeyBackOff()
-    /// The newest connection whose `end` was carried out.
-    var lastEnd = 0
+    /// The newest connection whose `open` or `end` was carried out.
+    var lastChange = 0
   }
 
   private let store: any VaultStore
@@ -96,8 +96,8 @@ final class SessionRequestHandler: Sendable {
     }
     state.withLock { $0.backOff = KeyBackOff() }
     // Each connection has a thread of its own, and they come here in any order.
-    guard state.withLock({ sender.ticket > $0.lastEnd }) else {
-      events.warn("a session was refused, because a lock came after it", peer)
+    guard state.withLock({ sender.ticket > $0.lastChange }) else {
+      events.warn("a session was refused, because a later lock or unlock was faster", peer)
       return .failed
     }
     // A lock can have come after the sender stopped waiting: its session must not begin then.
@@ -107,14 +107,19 @@ final class SessionRequestHandler: Sendable {
     }
     do throws(VaultError) {
       var isInKernel = false
+      let keyrings = SessionKeyrings(parameters)
       for holder in try location.holders() {
-        if case .kernel = holder, isEqual(holder, request.payload) {
+        if case .kernel = holder, keyrings.holds(request.payload, in: holder) {
           isInKernel = true
         } else {
           try location.revoke(holder)
         }
       }
-      if isInKernel { return .nothingToDo }
+      if isInKernel {
+        noteChange(by: sender)
+        parameters.processKeyring.noteSession(named: location.name)
+        return .nothingToDo
+      }
     } catch {
       return .failed
     }
@@ -122,23 +127,16 @@ final class SessionRequestHandler: Sendable {
       parameters.processKeyring.store(
         request.payload, as: location.name, deadline: session.key.deadline, place: place)
     else { return .failed }
+    noteChange(by: sender)
     events.note("vault '\(id)' has a session from \(peer.words)")
     return .done
-  }
-
-  private func isEqual(_ holder: SessionHolder, _ payload: borrowing SecretBytes) -> Bool {
-    let keyrings = SessionKeyrings(parameters)
-    guard let stored = try? keyrings.read(holder, byteCount: payload.byteCount) else {
-      return false
-    }
-    return SecretBytes.isEqual(stored, payload)
   }
 
   /// Ends the session that this process holds, and the one that it sees in the kernel.
   ///
   /// The sender can be a process for which the kernel refuses keys, or one of another user.
   private func end(_ location: SessionKeyLocation, _ sender: Sender) -> SessionReply.Result {
-    noteEnd(by: sender)
+    noteChange(by: sender)
     do throws(VaultError) {
       return try location.end() ? .done : .nothingToDo
     } catch {
@@ -147,14 +145,14 @@ final class SessionRequestHandler: Sendable {
   }
 
   private func endAll(_ sender: Sender) -> SessionReply.Result {
-    noteEnd(by: sender)
+    noteChange(by: sender)
     let ended = SessionKeyrings(parameters).endAll(at: place)
     if ended.failure != nil { return .failed }
     return ended.count > 0 ? .done : .nothingToDo
   }
 
-  private func noteEnd(by sender: Sender) {
-    state.withLock { $0.lastEnd = max($0.lastEnd, sender.ticket) }
+  private func noteChange(by sender: Sender) {
+    state.withLock { $0.lastChange = max($0.lastChange, sender.ticket) }
   }
 
   /// Ends the sessions that do not open the present file of the vault.

@@ -40,6 +40,8 @@ extension Vault {
   ) throws(VaultError) -> VaultSession {
     let deadline = place.now() + duration
     let payload = LiveSession.payload(deadline: deadline, contentKey: contentKey)
+    // Before the kernel has the session: a lock that ends it there must come after this unlock for the listeners too.
+    let listeners = Result { () throws(VaultError) in try SessionListeners(of: store) }
     var refusal: VaultError?
     do throws(VaultError) {
       try place.open(payload, for: duration)
@@ -51,20 +53,23 @@ extension Vault {
     var replies: [SessionReply] = []
     var problems: [String] = []
     do throws(VaultError) {
-      let answers = try SessionAnswers(
-        to: SessionRequest(opening: id, payload: payload), in: store, parameters: parameters)
+      let answers = SessionAnswers(
+        to: SessionRequest(opening: id, payload: payload), from: try listeners.get(),
+        before: .now + parameters.socketTimeLimit)
       (replies, problems) = (answers.replies, answers.problems)
     } catch {
       if refusal != nil { throw error }
       problems = [error.message]
     }
     let processIDs = replies.filter { $0.result == .done }.map(\.processID).sorted()
-    if let refusal, processIDs.isEmpty {
+    let isInKernel = refusal == nil && place.kernelHolds(payload)
+    if !isInKernel, processIDs.isEmpty {
+      guard let refusal else { throw .sessionReplaced(of: id) }
       guard let reply = replies.first else { throw refusal }
       throw .noProcessTookSession(of: id, reply, refusal)
     }
     return VaultSession(
-      id: id, deadline: deadline, now: place.now, isInKernel: refusal == nil,
+      id: id, deadline: deadline, now: place.now, isInKernel: isInKernel,
       processIDs: processIDs, problems: problems)
   }
 
@@ -252,19 +257,26 @@ final class SessionWatch: Sendable {
   ) {
     task = Task.detached(priority: .high) {
       var known = Optional(key)
+      // The sessions that this process was told of, up to the known one.
+      var toldCount = place.toldCount
       while (try? await Task.sleep(for: Self.interval, clock: .continuous)) != nil {
-        guard let key = known else {
-          known = (try? place.find())?.key
-          if known != nil { await tell(.began) }
-          continue
-        }
-        switch place.look(at: key) {
+        let count = place.toldCount
+        let state = known.map(place.look) ?? .ended(.expired)
+        switch state {
         case .live(let renewed): known = renewed
-        case .ended(.expired):
-          known = nil
-          await tell(.ended(.expired))
         case .ended(.revoked): return await tell(.ended(.revoked))
+        case .ended(.expired):
+          if known != nil { await tell(.ended(.expired)) }
+          known = (try? place.find())?.key
+          if known != nil {
+            await tell(.began)
+          } else if count > toldCount {
+            // One has begun and ended since the last look.
+            await tell(.began)
+            return await tell(.ended(.revoked))
+          }
         }
+        toldCount = count
       }
     }
   }

@@ -312,6 +312,13 @@ extension VaultError {
 }
 
 extension VaultError {
+  /// The error for a session that ended while it began.
+  static func sessionReplaced(of id: VaultID) -> VaultError {
+    VaultError(
+      .busy, "a lock or another unlock has ended the new session of vault '\(id)'",
+      hint: "unlock it again if it must be open")
+  }
+
   /// The error for a session that a process sees in the kernel and could not end.
   static func processKeptSession(_ reply: SessionReply) -> VaultError {
     VaultError(

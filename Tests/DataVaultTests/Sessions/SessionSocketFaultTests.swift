@@ -226,7 +226,7 @@ import VaultCrypto
     client.endSending()
     #expect(client.reply()?[4] == 6)
     #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
-    #expect(fixture.log.contains { $0.contains("a lock came after it") })
+    #expect(fixture.log.contains { $0.contains("a later lock or unlock was faster") })
     listener.close()
   }
 
