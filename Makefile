@@ -11,7 +11,11 @@ SECONDS_EACH ?= 60
 # Minutes of `make soak`.
 MINUTES ?= 60
 
-.PHONY: demo test bench crash fuzz sanitize soak nightly lint extension docs
+# Where `make install` installs, below DESTDIR.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: demo test bench crash fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -39,7 +43,7 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, backups, model, sanitize-address, sanitize-thread, bench, soak, examples. Prints a row for
+# kills, backups, model, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
 # docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
@@ -61,3 +65,19 @@ extension:
 # page and tutorial, each in its own package.
 docs:
 	@scripts/docs
+
+# The command, its man pages and its completion, and libsealedsqlite.so, into PREFIX.
+install:
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install
+
+# Removes what `make install` has installed. Vaults and queues stay.
+uninstall:
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install --uninstall
+
+# The packages of Debian 12, checked with lintian. Prints their names and sizes last.
+deb:
+	@scripts/deb
+
+# The packages installed, used, upgraded and purged in a new minimal root. Prints the checks last. Needs root.
+deb-test:
+	@scripts/deb-test

@@ -59,6 +59,7 @@ struct Program: AsyncParsableCommand {
     LoggingSystem.bootstrap { _ in StandardErrorLog() }
     let arguments = Arguments.withSharedOptionsLast(Array(CommandLine.arguments.dropFirst()))
     let start = ContinuousClock.now
+    if Completion.isRequested(by: arguments) { Completion.limitTime() }
     do {
       try Arguments.requireUTF8()
       if arguments.first == "help",
@@ -67,7 +68,7 @@ struct Program: AsyncParsableCommand {
         throw failure
       }
       try Arguments.requireSingleOptions(arguments)
-      var command = try command(for: arguments)
+      var command = try await command(for: arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -84,22 +85,24 @@ struct Program: AsyncParsableCommand {
   ///
   /// It is parsed alone first, because the parser looks at each command below its root. Requests for
   /// help and errors name the whole command, so they need the program as root.
-  private static func command(for arguments: [String]) throws -> any ParsableCommand {
+  private static func command(for arguments: [String]) async throws -> any ParsableCommand {
     let (nameCount, named) = Arguments.command(of: arguments)
-    if named.configuration.subcommands.isEmpty,
-      let command = try? named.parseAsRoot(Array(arguments.dropFirst(nameCount))),
+    if named.configuration.subcommands.isEmpty, let named = named as? any AsyncParsableCommand.Type,
+      let command = try? await named.asyncParseAsRoot(Array(arguments.dropFirst(nameCount))),
       type(of: command) == named
     {
       return command
     }
-    return try parseAsRoot(arguments)
+    return try await asyncParseAsRoot(arguments)
   }
 
   private static func end(with error: any Error, _ arguments: [String]) -> Never {
     // Of the program that the command has run.
     if let exitCode = error as? ExitCode { Glibc.exit(exitCode.rawValue) }
     let failure: CommandFailure
-    switch exitCode(for: error) {
+    let status = exitCode(for: error)
+    if status != .success, Completion.isRequested(by: arguments) { Glibc.exit(status.rawValue) }
+    switch status {
     case .success:
       // A request for help, or for the version.
       do {

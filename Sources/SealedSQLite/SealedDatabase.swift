@@ -1,3 +1,4 @@
+internal import Glibc
 public import GRDB
 public import SealedVFS
 internal import Synchronization
@@ -119,6 +120,34 @@ public enum SealedDatabase {
       let reader = try DatabaseQueue(path: path.string, configuration: prepared)
       try reader.read { db in try ConnectionSettings.requirePages(db) }
       return reader
+    }
+  }
+
+  /// Opens one read-only connection that makes and changes no file.
+  ///
+  /// A database that is not in use is read without locks. A change at the same time fails the read or
+  /// is not seen, because every page is authentic. A database in use is read through the log and its
+  /// index, which must both exist.
+  ///
+  /// - Throws: `notClosed` for a log without an index, and for a journal, which SQLite would recover.
+  package static func openUnchanged(
+    at path: FilePath, key: borrowing SecretBytes, over base: String
+  ) throws(SealedDatabaseError) -> DatabaseQueue {
+    func isThere(_ suffix: String, atLeast byteCount: Int) -> Bool {
+      var status = stat()
+      return unsafe lstat(path.string + suffix, &status) == 0 && status.st_size >= byteCount
+    }
+    let hasLog = isThere("-wal", atLeast: 1)
+    if isThere("-journal", atLeast: 1) || hasLog && !isThere("-shm", atLeast: 0) {
+      throw SealedDatabaseError(
+        .notClosed, path: path.string, detail: "its log or journal was left behind")
+    }
+    if hasLog { return try openReader(at: path, key: key, over: base) }
+    var configuration = Configuration()
+    configuration.readonly = true
+    return try open(path, key: key, configuration, .never, over: base) { prepared in
+      let uri = DatabaseURI(path.string, parameters: "immutable=1")
+      return try DatabaseQueue(path: uri.text, configuration: prepared)
     }
   }
 

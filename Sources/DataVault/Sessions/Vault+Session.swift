@@ -99,8 +99,15 @@ extension Vault {
   /// - Throws: `sessionStale` if the vault has new keys since the session began, which ends the
   ///   session; the errors of reading.
   public func unlockWithSession() throws(VaultError) -> Bool {
+    try unlockWithSession(endsStaleSession: true)
+  }
+
+  /// As ``unlockWithSession()``.
+  ///
+  /// - Parameter endsStaleSession: false to leave a session that opens nothing to a later command, which reports it.
+  package func unlockWithSession(endsStaleSession: Bool) throws(VaultError) -> Bool {
     do throws(VaultError) {
-      return try unlockWithAvailableSession()
+      return try unlockWithAvailableSession(endsStaleSession: endsStaleSession)
     } catch {
       guard error.code == .sessionsUnavailable else { throw error }
       return false
@@ -108,22 +115,22 @@ extension Vault {
   }
 
   /// As ``unlockWithSession()``, but throws `sessionsUnavailable`.
-  func unlockWithAvailableSession() throws(VaultError) -> Bool {
+  func unlockWithAvailableSession(endsStaleSession: Bool = true) throws(VaultError) -> Bool {
     if !isLocked { return true }
     guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters),
       let session = try place.find()
     else { return false }
-    try unlock(with: session, at: place)
+    try unlock(with: session, at: place, endsStaleSession: endsStaleSession)
     return true
   }
 
   private func unlock(
-    with session: borrowing LiveSession, at place: SessionKeyLocation
+    with session: borrowing LiveSession, at place: SessionKeyLocation, endsStaleSession: Bool
   ) throws(VaultError) {
     let file = try readFile()
     guard file.key.opens(with: session.contentKey) else {
       // The session can never open the vault again.
-      try? place.revoke(session.key.holder)
+      if endsStaleSession { try? place.revoke(session.key.holder) }
       throw VaultError(
         .sessionStale,
         "the session of vault '\(id)' was ended: the vault has new keys since it began",

@@ -20,7 +20,8 @@ struct BackupCommand: AsyncParsableCommand {
       salvage' fail with 75.
       """)
 
-  @Argument(help: "The new directory. It must not exist, or be empty.") var backup: String
+  @Argument(help: "The new directory. It must not exist, or be empty.", completion: .directory)
+  var backup: String
   @Flag(help: "Omit SQLite's check of the copy's contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -60,7 +61,8 @@ struct VerifyBackupCommand: AsyncParsableCommand {
       error. Wrong passwords are not counted.
       """)
 
-  @Argument(help: "A directory written by 'datavault backup'.") var backup: String
+  @Argument(help: "A directory written by 'datavault backup'.", completion: .directory)
+  var backup: String
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var credentials: CredentialOptions
@@ -99,8 +101,11 @@ struct RestoreCommand: AsyncParsableCommand {
       verifies the new home before it gives it its name.
       """)
 
-  @Argument(help: "A directory written by 'datavault backup'.") var backup: String
-  @Argument(help: "The new home. It must not exist, or be an empty directory.") var newHome: String
+  @Argument(help: "A directory written by 'datavault backup'.", completion: .directory)
+  var backup: String
+  @Argument(
+    help: "The new home. It must not exist, or be an empty directory.", completion: .directory)
+  var newHome: String
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var credentials: CredentialOptions

@@ -29,9 +29,9 @@ enum DatabaseFormat: String, CaseIterable, ExpressibleByArgument {
 
 /// The arguments `FILE NEW-FILE` of the commands that copy.
 struct FileAndNewFile: ParsableArguments {
-  @Argument(help: "The database. It is not changed.") var file: String
+  @Argument(help: "The database. It is not changed.", completion: .file()) var file: String
 
-  @Argument(help: "The new database. The file must not exist.")
+  @Argument(help: "The new database. The file must not exist.", completion: .file())
   var newFile: String
 
   func validate() throws {

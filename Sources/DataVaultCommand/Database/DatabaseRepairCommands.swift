@@ -18,7 +18,7 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
       database open in WAL mode.
       """)
 
-  @Argument(help: "The database.") var file: String
+  @Argument(help: "The database.", completion: .file()) var file: String
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: DatabaseAccess

@@ -33,7 +33,8 @@ enum NewDatabase: KeyedDatabase {
 struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
   @Option(
     name: .customLong("\(Database.optionPrefix)key-file"),
-    help: ArgumentHelp("Read \(Database.keyName) from a file.", valueName: "file"))
+    help: ArgumentHelp("Read \(Database.keyName) from a file.", valueName: "file"),
+    completion: .file())
   var file: String?
 
   @Option(

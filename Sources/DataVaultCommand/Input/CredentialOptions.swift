@@ -10,7 +10,8 @@ struct CredentialOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
   @Option(
-    help: ArgumentHelp("Open the vault with a recovery code read from a file.", valueName: "file"))
+    help: ArgumentHelp("Open the vault with a recovery code read from a file.", valueName: "file"),
+    completion: .file())
   var recoveryCodeFile: String?
 
   @Option(
@@ -27,7 +28,8 @@ struct CredentialOptions: ParsableArguments {
   @Option(
     name: .customLong("unlock-key-file"),
     help: ArgumentHelp(
-      "Open the vault with a key file: 32 bytes, readable only by its owner.", valueName: "file"))
+      "Open the vault with a key file: 32 bytes, readable only by its owner.", valueName: "file"),
+    completion: .file())
   var slotKeyFile: String?
 
   @Option(

@@ -14,7 +14,8 @@ struct HomeOptions: ParsableArguments {
         Default: $DATAVAULT_HOME, then $STATE_DIRECTORY, then $XDG_DATA_HOME/datavault, then \
         ~/.local/share/datavault.
         """,
-      valueName: "dir"))
+      valueName: "dir"),
+    completion: .directory)
   var path: String?
 
   @Option(

@@ -11,7 +11,8 @@ struct NewCredentialOptions: ParsableArguments {
   @Option(
     name: .customLong("new-password-file"),
     help: ArgumentHelp(
-      "Read the new password from a file. A final newline is ignored.", valueName: "file"))
+      "Read the new password from a file. A final newline is ignored.", valueName: "file"),
+    completion: .file())
   var passwordFile: String?
 
   @Option(
@@ -22,7 +23,8 @@ struct NewCredentialOptions: ParsableArguments {
   @Option(
     name: .customLong("new-salt-file"),
     help: ArgumentHelp(
-      "Read a salt from a file. Every unlock will need it.", valueName: "file"))
+      "Read a salt from a file. Every unlock will need it.", valueName: "file"),
+    completion: .file())
   var saltFile: String?
 
   @Option(
@@ -99,7 +101,8 @@ struct KeptSecretOptions: ParsableArguments {
   @Option(
     name: .customLong("recovery-code-file"),
     help: ArgumentHelp(
-      "Keep the slot of a recovery code read from a file. Can be repeated.", valueName: "file"))
+      "Keep the slot of a recovery code read from a file. Can be repeated.", valueName: "file"),
+    completion: .file())
   var recoveryCodeFiles: [String] = []
 
   @Option(
@@ -118,7 +121,8 @@ struct KeptSecretOptions: ParsableArguments {
 
   @Option(
     name: .customLong("unlock-key-file"),
-    help: ArgumentHelp("Keep the slot of a key file. Can be repeated.", valueName: "file"))
+    help: ArgumentHelp("Keep the slot of a key file. Can be repeated.", valueName: "file"),
+    completion: .file())
   var slotKeyFiles: [String] = []
 
   @Option(

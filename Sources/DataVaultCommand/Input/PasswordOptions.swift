@@ -6,7 +6,8 @@ internal import VaultCrypto
 struct PasswordOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Read the password from a file. A final newline is ignored.", valueName: "file"))
+      "Read the password from a file. A final newline is ignored.", valueName: "file"),
+    completion: .file())
   var passwordFile: String?
 
   @Option(
@@ -27,8 +28,9 @@ struct PasswordOptions: ParsableArguments {
   var passwordCommand: String?
 
   @Option(
-    help: ArgumentHelp("Read the salt from a file. Needed if the vault has one.", valueName: "file")
-  )
+    help: ArgumentHelp(
+      "Read the salt from a file. Needed if the vault has one.", valueName: "file"),
+    completion: .file())
   var saltFile: String?
 
   @Option(

@@ -7,7 +7,8 @@ internal import VaultCrypto
 struct ItemArguments: ParsableArguments {
   @OptionGroup var vault: VaultArgument
 
-  @Argument(help: "The item's name: 1 to 255 bytes.") var name: String
+  @Argument(help: "The item's name: 1 to 255 bytes.", completion: Completion.items)
+  var name: String
 }
 
 /// The command `datavault get VAULT NAME`.

@@ -24,7 +24,7 @@ struct ConsumersListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List a channel's consumers and their message counts.")
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -108,7 +108,7 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
 
 /// A channel and the name of one of its consumers.
 struct ConsumerArguments: ParsableArguments {
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Argument(help: "The consumer's name.") var name: String
 

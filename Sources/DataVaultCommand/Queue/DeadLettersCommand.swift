@@ -27,7 +27,7 @@ struct DeadLettersListCommand: AsyncParsableCommand {
       messages, return them with 'queue redrive', then take them with 'queue receive'.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var report: ReportOptions
@@ -89,7 +89,7 @@ private struct DeadLettersReport: Encodable {
 
 /// The dead letters that a command changes: some, or all.
 struct DeadLetterSelection: ParsableArguments {
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
   @Argument(help: ArgumentHelp("The dead letters. Give them, or --all.", valueName: "timetoken"))
   var timetokens: [Timetoken] = []
   @Flag(help: "All dead letters of the consumer.") var all = false
@@ -143,7 +143,9 @@ struct DeadLettersMoveCommand: AsyncParsableCommand {
       The messages keep their content, headers, priority and ordering key, and get new timetokens.
       """)
 
-  @Option(name: .customLong("to"), help: ArgumentHelp("The other channel.", valueName: "channel"))
+  @Option(
+    name: .customLong("to"), help: ArgumentHelp("The other channel.", valueName: "channel"),
+    completion: Completion.channels)
   var target: String
 
   @OptionGroup var selection: DeadLetterSelection
@@ -166,7 +168,7 @@ struct RedriveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "redrive", abstract: "Return dead letters to their consumer, ready for delivery.")
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Argument(help: ArgumentHelp("The dead letters to return. Default: all.", valueName: "timetoken"))
   var timetokens: [Timetoken] = []

@@ -17,14 +17,15 @@ struct QueueExportCommand: AsyncParsableCommand {
       standard output. To move a queue, first stop the programs that publish and receive.
       """)
 
-  @Argument(help: "The new file. It must not exist.")
+  @Argument(help: "The new file. It must not exist.", completion: .file())
   var file: String?
 
   @Option(
     name: .customLong("channel"),
     help: ArgumentHelp(
       "Export only this channel, which must exist. Can be repeated. Default: all channels.",
-      valueName: "channel"))
+      valueName: "channel"),
+    completion: Completion.channels)
   var channels: [String] = []
 
   @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
@@ -103,7 +104,7 @@ struct QueueImportCommand: AsyncParsableCommand {
       again: it continues. Importing the same file again changes nothing.
       """)
 
-  @Argument(help: "A file written by 'queue export'.")
+  @Argument(help: "A file written by 'queue export'.", completion: .file())
   var file: String
 
   @OptionGroup var report: ReportOptions

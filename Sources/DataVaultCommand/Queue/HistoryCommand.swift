@@ -16,7 +16,7 @@ struct HistoryCommand: AsyncParsableCommand {
       it printed them.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
   var after: Timetoken?

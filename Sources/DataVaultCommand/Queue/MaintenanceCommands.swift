@@ -9,7 +9,7 @@ struct PurgeCommand: AsyncParsableCommand {
     commandName: "purge",
     abstract: "Delete a channel's messages, including unreceived ones.")
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Option(help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
   var before: Timetoken?

@@ -10,7 +10,7 @@ struct ShowCommand: AsyncParsableCommand {
       66 if the log does not have the message.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
   @Argument(help: "The message.") var timetoken: Timetoken
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -33,7 +33,7 @@ struct PeekCommand: AsyncParsableCommand {
       channel.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Option(
     name: .customLong("max"), help: ArgumentHelp("Print at most this many.", valueName: "n"))
@@ -78,7 +78,7 @@ struct CancelCommand: AsyncParsableCommand {
       some are gone, leased or dead letters; the others are deleted.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
   @Argument(help: ArgumentHelp("The messages to delete.", valueName: "timetoken"))
   var timetokens: [Timetoken]
   @OptionGroup var confirmation: ConfirmationOptions

@@ -17,7 +17,7 @@ struct PublishCommand: AsyncParsableCommand {
       message. With --ndjson, a line can override them.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Flag(
     name: .customLong("ndjson"),

@@ -15,7 +15,7 @@ struct ReceiveCommand: AsyncParsableCommand {
       could not write.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @Option(
     name: .customLong("max"),

@@ -22,7 +22,7 @@ struct RetentionShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel's retention.")
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -81,7 +81,7 @@ struct RetentionSetCommand: AsyncParsableCommand {
       immediately do not apply them.
       """)
 
-  @Argument(help: "The channel.") var channel: String
+  @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var changes: RetentionChanges
   @OptionGroup var access: AccessOptions

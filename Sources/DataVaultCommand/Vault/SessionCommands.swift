@@ -92,7 +92,7 @@ struct LockCommand: AsyncParsableCommand {
       processes of the home that received the session by a socket.
       """)
 
-  @Argument(help: "The vault whose session to end.")
+  @Argument(help: "The vault whose session to end.", completion: Completion.vaults)
   var vault: String?
 
   @Flag(

@@ -79,7 +79,8 @@ struct SlotsAddCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("new-slot-key-file"),
     help: ArgumentHelp(
-      "Add a key file: 32 random bytes, readable only by its owner.", valueName: "file"))
+      "Add a key file: 32 random bytes, readable only by its owner.", valueName: "file"),
+    completion: .file())
   var newKeyFile: String?
 
   @Option(

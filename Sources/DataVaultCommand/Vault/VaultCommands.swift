@@ -85,7 +85,7 @@ struct ExportCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(help: "The new file. It must not exist.") var file: String
+  @Argument(help: "The new file. It must not exist.", completion: .file()) var file: String
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
@@ -109,7 +109,8 @@ struct ImportCommand: AsyncParsableCommand {
       vault's id is encrypted together with its contents.
       """)
 
-  @Argument(help: "A file written by 'datavault export', or from vaults/ of a home.")
+  @Argument(
+    help: "A file written by 'datavault export', or from vaults/ of a home.", completion: .file())
   var file: String
   @Option(
     name: .customLong("as"),

@@ -24,7 +24,7 @@ package final class CopySource {
     _ held: LockedInputFile?
   ) {
     self.files = files
-    uri = "file:\(Self.escaped(files.path))?\(parameters)"
+    uri = DatabaseURI(files.path, parameters: parameters).text
     self.registration = registration
     self.held = held
   }
@@ -122,18 +122,5 @@ package final class CopySource {
   /// Whether a sealed database is refused only because of its log, which SQLite can read.
   private static func isInTheLog(_ error: SealedDatabaseError, _ path: String) -> Bool {
     error.code == .notClosed && error.detail?.contains(path + "-wal") == true
-  }
-
-  /// Escapes a path for a URI: <https://sqlite.org/uri.html>.
-  private static func escaped(_ path: String) -> String {
-    path.utf8.map { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"),
-        UInt8(ascii: "_"), UInt8(ascii: "."):
-        String(UnicodeScalar(byte))
-      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-      }
-    }.joined()
   }
 }

@@ -20,6 +20,11 @@ struct Measurement {
           program: command, home: DataVaultHome(folder), rounds: 2 * rounds)
       }
     }
+    let installedSize = command.map { command in
+      Measurement(name: InstalledSize.name, folder: "size") { _ in
+        [try InstalledSize.measure(program: command)]
+      }
+    }
     let liteQueueCost = options.liteQueuePython.map { python in
       Measurement(name: LiteQueueCost.name, folder: "litequeue") { folder in
         try await LiteQueueCost.measure(
@@ -69,6 +74,6 @@ struct Measurement {
       Measurement(name: LargeVaultCost.name, folder: "large-vault") { folder in
         [try await LargeVaultCost.measure(home: DataVaultHome(folder), rounds: rounds)]
       },
-    ] + [liteQueueCost, commandCost].compactMap { $0 }
+    ] + [liteQueueCost, commandCost, installedSize].compactMap { $0 }
   }
 }
