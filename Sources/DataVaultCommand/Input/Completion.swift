@@ -36,7 +36,7 @@ enum Completion {
   /// Whether these are the arguments by which a script of `--generate-completion-script` asks.
   static func isRequested(by arguments: [String]) -> Bool { arguments.first == "---completion" }
 
-  /// Ends the process when the time for a completion is over.
+  /// Ends the process when the time for a completion has passed.
   static func limitTime() {
     signal(SIGALRM) { _ in _exit(0) }
     alarm(1)
@@ -45,7 +45,7 @@ enum Completion {
   /// The names that a shell takes as they are.
   ///
   /// bash expands the list that it is given. A name with `$(...)` in it would run a command there, and
-  /// whoever wrote an imported file chose the names of its channels.
+  /// the author of an imported file chose the names of its channels.
   static func safeNames(_ names: [String]) -> [String] {
     names.filter { name in
       !name.isEmpty && !name.hasPrefix("-")

@@ -230,6 +230,50 @@ import VaultCrypto
     listener.close()
   }
 
+  @Test func `a lock after the kernel has the session ends it, although the unlock is slower`()
+    async throws
+  {
+    _ = try await fixture.makeVault()
+    let listener = try fixture.listen()
+    var command = fixture.command
+    let keyring = ManualKeyring(time: fixture.time)
+    command.sessionKeyring = keyring
+    let vault = try await Vault.get(.messaging, in: fixture.home.store, parameters: command)
+    try await vault.unlock(with: credentials("secret"))
+    let path = try fixture.socketPath()
+    keyring.beforeStoring = {
+      let client = try? RawClient(path)
+      client?.send(Array("DVS1".utf8) + [3, 9] + Array("messaging".utf8))
+      client?.endSending()
+      #expect(client?.reply()?[4] == 1)
+    }
+    let session = try await vault.openSession(for: .seconds(60))
+    #expect(session.isInKernel)
+    #expect(session.processIDs.isEmpty)
+    #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
+    listener.close()
+  }
+
+  @Test func `a lock directly after an unlock closes what an expired session has opened`()
+    async throws
+  {
+    let owner = try await fixture.makeVault()
+    let listener = try fixture.listen()
+    try await owner.openSession(for: .seconds(10))
+    let vault = try await fixture.serviceVault()
+    #expect(try await vault.unlockWithSession())
+    let closings = Mutex(0)
+    let dependent = vault.addDependent { closings.withLock { $0 += 1 } }
+    fixture.time.advance(by: .seconds(10))
+    #expect(try await eventually { !vault.endsWithSession })
+    try await owner.openSession(for: .seconds(60))
+    #expect(try await fixture.lock())
+    #expect(try await eventually { closings.withLock { $0 } == 1 })
+    #expect(vault.isLockedFromOutside)
+    withExtendedLifetime(dependent) {}
+    listener.close()
+  }
+
   // MARK: The log and warnings
 
   @Test func `a connection without a byte is no event`() async throws {
