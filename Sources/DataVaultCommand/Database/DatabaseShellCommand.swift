@@ -28,7 +28,7 @@ struct DatabaseShellCommand: AsyncParsableCommand {
     name: .customLong("extension"),
     help: ArgumentHelp(
       "The extension libsealedsqlite.so. Default: the one of this installation.",
-      valueName: "file"))
+      valueName: "file"), completion: .file())
   var library: String?
   @OptionGroup var access: AccessOptions
 
