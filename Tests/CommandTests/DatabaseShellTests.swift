@@ -165,4 +165,30 @@ import VaultCrypto
     try TestHome.fresh().run("database", "shell").expect(66, says: "no queue found")
     try home.run("database", "shell", "--password-file", home.wrongFile).expect(77)
   }
+
+  @Test func `the shell at a terminal takes statements, and Control-C does not end the command`()
+    throws
+  {
+    let fixture = try TerminalFixture()
+    let user = try TerminalUser()
+    let terminal = Child.Descriptor.terminal(user.terminal)
+    let child = try fixture.start(
+      ["database", "shell"], at: user, descriptors: [1: terminal, 2: terminal])
+    try user.answer("Password of vault messaging: ", with: TestHome.password)
+    func wait(for text: String) throws {
+      try waitUntil(user.seen) {
+        user.readOutput(milliseconds: 50)
+        return user.seen.hasSuffix(text)
+      }
+    }
+    try wait(for: "sqlite> ")
+    user.press("\u{3}")
+    user.press("SELECT 'rows: ' || count(*) FROM message;\n")
+    try waitUntil(user.seen) {
+      user.readOutput(milliseconds: 50)
+      return user.seen.contains("rows: 1")
+    }
+    user.press(".quit\n")
+    #expect(child.wait() == 0, "\(user.seen)")
+  }
 }
