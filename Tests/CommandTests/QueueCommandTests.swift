@@ -103,9 +103,13 @@ import Testing
 
   @Test func `queue stats prints a table, or JSON with --json`() throws {
     func row() throws -> [Substring] {
-      let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
-      #expect(table.count == 2)
-      return table[1].split(separator: " ")
+      let tables = try home.unlocked("queue", "stats").text.split(separator: "\n\n")
+      try #require(tables.count == 2)
+      let names = tables[1].split(separator: "\n").compactMap { $0.split(separator: " ").first }
+      #expect(names == ["database", "limit", "disk"])
+      let lines = tables[0].split(separator: "\n")
+      try #require(lines.count == 2)
+      return lines[1].split(separator: " ")
     }
     #expect(try row().dropLast() == ["c", "1", "-", "1", "0", "0", "0", "0"])
     _ = try home.unlocked("queue", "receive", "c", "--no-ack", "--lease", "1h")

@@ -193,6 +193,8 @@ struct HomeFixtureTests {
     _ = try await engine.receive(from: orders, maximumCount: 2, lease: .milliseconds(1))
   }
 
+  // Optimized, it ends the compiler of Swift 6.3 with a signal.
+  @_optimize(none)
   private func make(
     _ name: String, isSecured: Bool = true, olderDatabase: Bool = false,
     _ fill: (MessagingEngine) async throws -> Void
