@@ -83,17 +83,24 @@ struct Program: AsyncParsableCommand {
 
   /// The command that the arguments name.
   ///
-  /// It is parsed alone first, because the parser looks at each command below its root. Requests for
-  /// help and errors name the whole command, so they need the program as root.
+  /// It is parsed alone first, because the parser looks at each command below its root. A request for
+  /// help names the whole command, so it needs the program as root.
   private static func command(for arguments: [String]) async throws -> any ParsableCommand {
     let (nameCount, named) = Arguments.command(of: arguments)
-    if named.configuration.subcommands.isEmpty, let named = named as? any AsyncParsableCommand.Type,
-      let command = try? await named.asyncParseAsRoot(Array(arguments.dropFirst(nameCount))),
-      type(of: command) == named
+    if named.configuration.subcommands.isEmpty, let named = named as? any AsyncParsableCommand.Type
     {
-      return command
+      do {
+        let command = try await named.asyncParseAsRoot(Array(arguments.dropFirst(nameCount)))
+        if type(of: command) == named { return command }
+      } catch  where named.exitCode(for: error) == .validationFailure {
+        throw usageFailure(named.message(for: error), arguments)
+      } catch {}
     }
     return try await asyncParseAsRoot(arguments)
+  }
+
+  private static func usageFailure(_ message: String, _ arguments: [String]) -> CommandFailure {
+    CommandFailure(.usage, message, hint: Arguments.helpHint(for: arguments))
   }
 
   private static func end(with error: any Error, _ arguments: [String]) -> Never {
@@ -115,8 +122,7 @@ struct Program: AsyncParsableCommand {
     case .validationFailure:
       failure =
         Arguments.unknownCommand(in: arguments)
-        ?? CommandFailure(
-          .usage, message(for: error), hint: Arguments.helpHint(for: arguments))
+        ?? usageFailure(message(for: error), arguments)
     default:
       failure = CommandFailure(translating: error)
     }

@@ -3,11 +3,10 @@ internal import VaultCrypto
 
 /// A vault that the desktop's keyring opens.
 extension Vault {
-  /// Makes a new key for the unlocked vault's slot ``DesktopKeyring/slotName`` and stores it in the keyring.
+  /// Makes a key for the unlocked vault's slot ``DesktopKeyring/slotName`` and stores it in the keyring.
   ///
-  /// Both replace earlier ones. The slot is durable on return.
-  ///
-  /// If the process ends in between, the keyring's new key opens nothing. The next call replaces both.
+  /// The slot is durable on return. A key in the keyring that opens the slot stays; one that does not is replaced. If
+  /// the process ends in between, the keyring's new key opens nothing, and the next call replaces it.
   ///
   /// - Throws: `slotExists` for a slot of that name whose key this keyring does not have; `keyringUnavailable`,
   ///   `keyringLocked`; the errors of ``addKeyFile(named:key:)``.
@@ -19,6 +18,7 @@ extension Vault {
         "vault '\(id)' has a slot '\(DesktopKeyring.slotName)' whose key is not in this keyring",
         hint: "it can belong to another computer; to remove it, run datavault forget \(id)")
     }
+    if hasSlot, (try? await secret(in: keyring)) != nil { return }
     let key = SecretBytes.random(byteCount: HexadecimalKey.keyByteCount)
     // The keyring first: if the user does not unlock it, the vault is unchanged.
     try await keyring.setKey(key, of: id)

@@ -226,6 +226,19 @@ extension FilePath {
     return FilePath(target)
   }
 
+  /// The path as one word of a shell's command, quoted if it needs that: for hints.
+  package var shellWord: String {
+    let isPlain = string.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "/._+,:@%=-".utf8.contains(byte)
+      }
+    }
+    return isPlain ? string : "'\(string.replacing("'", with: "'\\''"))'"
+  }
+
   /// The temporary name for a file that will replace this path.
   package var temporarySibling: FilePath { hiddenSibling(".new") }
 

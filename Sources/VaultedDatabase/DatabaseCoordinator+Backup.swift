@@ -57,6 +57,7 @@ extension DatabaseCoordinator {
       }
       // The log grows as long as the snapshot is open.
       snapshot = nil
+      if let vault { try await BackupList(of: new.home).write(sealedBy: vault) }
       let database = try await new.verified(
         bound, anchorStorage, checksContents, progress, examine)
       await bound?.lock()
@@ -76,22 +77,22 @@ extension DatabaseCoordinator {
     progress: @Sendable (PageProgress) -> Void = { _ in },
     examine: @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
-    do {
+    try await reading {
       let isBound = try await requireBackup(of: vault)
       let ids = try await Vault.list(in: home.store)
       for id in ids where id != vault?.id {
         _ = try await Vault.get(id, in: home.store, parameters: home.vaultParameters).verify()
       }
       _ = try await vault?.verify()
+      try await BackupList(of: home).verify(openedBy: vault)
       guard let vault, isBound else {
         return VerifiedBackup(vaultCount: ids.count, database: nil, discardedLogFrameCount: 0)
       }
       let database = try await examineAlone(
         vault, anchorStorage, checksContents, progress, examine)
+      try database.pages.requireWholeFile()
       return VerifiedBackup(
         vaultCount: ids.count, database: database, discardedLogFrameCount: 0)
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
@@ -103,10 +104,11 @@ extension DatabaseCoordinator {
     checksContents: Bool = true, progress: @Sendable (PageProgress) -> Void = { _ in },
     examine: @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
-    do {
+    try await reading {
       let isBound = try await requireBackup(of: vault)
       let new = try NewHome(at: place, like: home)
       let vaultCount = try await copyVaults(to: new.home, without: nil)
+      try await BackupList(of: home).verify(openedBy: vault, of: new.home)
       if isBound {
         try home.fileSystem.copyFile(
           home.databasePath, to: new.home.databasePath,
@@ -116,10 +118,39 @@ extension DatabaseCoordinator {
         isBound ? vault : nil, anchorStorage, checksContents, progress, examine)
       try new.finish()
       return VerifiedBackup(vaultCount: vaultCount, database: database, discardedLogFrameCount: 0)
+    }
+  }
+
+  /// Reads this backup.
+  ///
+  /// The hint of each fault is another backup.
+  private func reading<Result>(
+    _ body: () async throws -> sending Result
+  ) async throws(VaultedDatabaseError) -> sending Result {
+    do {
+      let isEmpty = try await Vault.list(in: home.store).isEmpty
+      guard try !isEmpty || inspectDatabase() != .absent else {
+        throw VaultedDatabaseError(
+          .databaseMissing, "there is no backup in \(home.path)", hint: "check the path")
+      }
     } catch {
       throw VaultedDatabaseError(any: error)
     }
+    do {
+      return try await body()
+    } catch let error as VaultedDatabaseError where error.message.hasPrefix("the backup ") {
+      throw VaultedDatabaseError(
+        error.code, error.message, hint: error.hint ?? Self.olderBackup, underlying: error)
+    } catch {
+      let error = VaultedDatabaseError(any: error)
+      guard error.isDamageOfBackup else { throw error }
+      throw VaultedDatabaseError(
+        .damaged, "the backup \(home.path) is damaged: \(error.message)", hint: Self.olderBackup,
+        underlying: error)
+    }
   }
+
+  private static var olderBackup: String { "use an older backup" }
 
   private func requireNoDatabase(hasVault: Bool) throws {
     guard try inspectDatabase() != .absent else { return }
@@ -131,10 +162,6 @@ extension DatabaseCoordinator {
   ///
   /// - Returns: whether it has a database.
   private func requireBackup(of vault: Vault?) async throws -> Bool {
-    guard try home.fileSystem.status(of: home.path.appending("vaults")) != nil else {
-      throw VaultedDatabaseError(
-        .databaseMissing, "there is no backup in \(home.path)", hint: "check the path")
-    }
     if try hasLogOrJournal() {
       throw VaultedDatabaseError(
         .damaged, "the backup \(home.path) was used as a home: its database has a log",
@@ -143,6 +170,10 @@ extension DatabaseCoordinator {
     guard let vault, try await vault.binding() != nil else {
       try requireNoDatabase(hasVault: vault != nil)
       return false
+    }
+    guard try home.fileSystem.status(of: home.databasePath)?.kind == .regular else {
+      throw VaultedDatabaseError(
+        .damaged, "the backup \(home.path) is damaged: it lacks the file messaging.db")
     }
     return true
   }
@@ -167,6 +198,31 @@ extension NewHome {
     guard database.pages.isClean, !database.anchor.isMissing else {
       throw VaultedDatabaseError.refusal(.damaged, home.databasePath)
     }
+    try database.pages.requireWholeFile()
     return database
+  }
+}
+
+extension VerificationReport {
+  /// Throws if the file has bytes after the database: a copy has none.
+  fileprivate func requireWholeFile() throws {
+    guard pageCount == databasePageCount, trailingByteCount == 0 else {
+      throw VaultedDatabaseError(
+        .damaged, "messaging.db is longer than the database in it")
+    }
+  }
+}
+
+extension VaultedDatabaseError {
+  /// Whether an error of reading a backup shows that its files are not those that were written.
+  fileprivate var isDamageOfBackup: Bool {
+    let codes: Set<Code> = [
+      .damaged, .databaseMismatch, .databaseMissing, .keyMissing, .plainDatabase,
+    ]
+    let ofVault: Set<VaultError.Code> = [
+      .damaged, .doesNotExist, .keyMissing, .notSealedData, .truncated,
+    ]
+    return codes.contains(code)
+      || (underlying as? VaultError).map { ofVault.contains($0.code) } == true
   }
 }

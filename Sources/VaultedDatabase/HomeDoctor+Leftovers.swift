@@ -21,16 +21,17 @@ extension HomeDoctor {
       findings.append(
         .leftover(
           "a salvage has kept \(path), part of a damaged database",
-          fix: "if no message is missing, run rm \(path)"))
+          fix: "if no message is missing, run rm \(path.shellWord)"))
     }
     for name in names where name.hasSuffix(".partial") {
       let path = home.path.appending(name)
       guard isRegular(path, home), isUnused(path, home) else { continue }
+      let export = FilePath(String(path.string.dropLast(".partial".count)))
       findings.append(
         .leftover(
           "\(path) is an unfinished export, with messages in clear",
           fix:
-            "run datavault queue export \(path.string.dropLast(".partial".count)), which continues it, or rm \(path)"
+            "run datavault queue export \(export.shellWord), which continues it, or rm \(path.shellWord)"
         ))
     }
     let hidden = names.filter { $0.hasPrefix(".") && $0.hasSuffix(".new") }
@@ -40,7 +41,8 @@ extension HomeDoctor {
         isUnused(path.appending("messaging.lock"), home)
       else { continue }
       findings.append(
-        .leftover("\(path) is an unfinished backup or restored home", fix: "run rm -r \(path)"))
+        .leftover(
+          "\(path) is an unfinished backup or restored home", fix: "run rm -r \(path.shellWord)"))
     }
     return findings
   }
@@ -59,7 +61,7 @@ extension HomeDoctor {
       let isEmpty = status.byteCount == 0
       guard suffix == "-shm" || isEmpty == (suffix != "-reserve") else { continue }
       findings.append(
-        .leftover("\(path) is there without its database", fix: "run rm \(path)"))
+        .leftover("\(path) is there without its database", fix: "run rm \(path.shellWord)"))
     }
     return findings
   }
@@ -76,9 +78,10 @@ extension HomeDoctor {
       if isRegular(path, home) { paths.append(path) }
     }
     guard !paths.isEmpty else { return [] }
-    let list = paths.map(\.string).joined(separator: " ")
     return [
-      .leftover("an interrupted command has left \(list)", fix: "run rm \(list)")
+      .leftover(
+        "an interrupted command has left \(paths.map(\.string).joined(separator: " "))",
+        fix: "run rm \(paths.map(\.shellWord).joined(separator: " "))")
     ]
   }
 

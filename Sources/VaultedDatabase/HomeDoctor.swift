@@ -59,7 +59,7 @@ public enum HomeDoctor {
       findings.append(
         HomeFinding(
           "permissionsTooOpen", "other users can make, rename and remove files in \(home.path)",
-          fix: "chmod go-w \(home.path)"))
+          fix: "chmod go-w \(home.path.shellWord)"))
     }
     let vaults = home.path.appending("vaults")
     let vaultNames = try home.fileSystem.entries(of: vaults) ?? []
@@ -79,7 +79,8 @@ public enum HomeDoctor {
       if status.kind == .regular, status.isOpenToOthers {
         findings.append(
           HomeFinding(
-            "permissionsTooOpen", "other users can read or write \(path)", fix: "chmod 600 \(path)")
+            "permissionsTooOpen", "other users can read or write \(path)",
+            fix: "chmod 600 \(path.shellWord)")
         )
       }
     }
@@ -147,7 +148,7 @@ public enum HomeDoctor {
     if status.owner.userID == owner { return nil }
     return HomeFinding(
       "foreignOwner", "\(path) belongs to user \(status.owner.userID), not to user \(owner)",
-      fix: "find out which user made it; if it is yours, run chown \(owner) \(path)")
+      fix: "find out which user made it; if it is yours, run chown \(owner) \(path.shellWord)")
   }
 }
 

@@ -28,11 +28,11 @@ final class NewHome {
     try DataVaultHome(place, like: model).requireFree()
     // Its final path can be longer, but not its temporary one.
     try home.requireShortPath()
-    let owner = try model.fileSystem.ownerOfNewFile(in: place.containingDirectory)
+    let owner = try Self.owner(at: place, model.fileSystem)
     try model.fileSystem.createDirectory(
       home.path, permissions: .ownerReadWriteExecute, owner: owner)
     try Self.requireOwn(home, userID: owner?.userID ?? geteuid())
-    guard let lock = try model.fileSystem.lock(home.lockPath, wait: false) else {
+    guard let lock = try Self.lock(home, owner: owner) else {
       throw VaultedDatabaseError(
         .busy, "another process is making \(place)", hint: "try again when it has finished")
     }
@@ -41,14 +41,35 @@ final class NewHome {
     try home.store.prepare()
   }
 
+  /// The owner of a home that root makes: that of the empty directory in its place, otherwise of the parent.
+  private static func owner(
+    at place: FilePath, _ fileSystem: any FileSystem
+  ) throws(FileError) -> FileOwner? {
+    let inPlace = try fileSystem.status(of: place) == nil ? place.containingDirectory : place
+    return try fileSystem.ownerOfNewFile(in: inPlace)
+  }
+
+  /// Takes the home's lock; nil if another process holds it.
+  private static func lock(_ home: DataVaultHome, owner: FileOwner?) throws(FileError) -> FileLock?
+  {
+    // The lock itself would make a file of root.
+    if let owner, try home.fileSystem.status(of: home.lockPath) == nil {
+      try home.fileSystem.make(home.lockPath, with: [], owner: owner)
+    }
+    return try home.fileSystem.lock(home.lockPath, wait: false)
+  }
+
   /// Throws unless the directory is new, or an earlier call has left it: everything in it is removed.
   private static func requireOwn(_ home: DataVaultHome, userID: UInt32) throws {
     let vaults = try home.fileSystem.status(of: home.path.appending("vaults"))
     let names = try home.fileSystem.entries(of: home.path) ?? []
+    let directories = try names.filter {
+      try home.fileSystem.status(of: home.path.appending($0))?.kind == .directory
+    }
     guard let status = try home.fileSystem.status(of: home.path), status.kind == .directory,
       status.owner.userID == userID, !status.isOpenToOthers,
       names.isEmpty || names.contains("messaging.lock"),
-      vaults.map({ $0.kind == .directory }) ?? true
+      vaults.map({ $0.kind == .directory }) ?? true, directories.allSatisfy({ $0 == "vaults" })
     else {
       throw VaultedDatabaseError(
         .foreignFile, "\(home.path) is not what an interrupted command has left",

@@ -7,7 +7,7 @@ import Testing
 @Suite struct BackupCommandTests {
   /// More in the nightly run.
   private static let backupCount =
-    ProcessInfo.processInfo.environment["DATAVAULT_BACKUPS"].flatMap(Int.init) ?? 4
+    ProcessInfo.processInfo.environment["DATAVAULT_BACKUPS"].flatMap(Int.init) ?? 2
 
   private let home: TestHome
   private var backup: String { home.folder.path("backup") }

@@ -38,6 +38,12 @@ import VaultCrypto
     #expect(!FileManager.default.fileExists(atPath: "plain.db"))
   }
 
+  @Test func `a shell that crashes prints no memory, and its signal is the exit code`() throws {
+    let outcome = try shell("SELECT 1;\n.shell kill -SEGV $PPID\nSELECT 2;\n")
+    #expect(outcome.status == 128 + SIGSEGV)
+    #expect(outcome.errors == "" && !outcome.text.contains("2"))
+  }
+
   @Test func `the shell reads beside a running engine, and sees its last commit`() throws {
     let publisher = try Publisher(home, ["c", "--password-file", home.passwordFile])
     publisher.publish("from the engine")

@@ -106,7 +106,8 @@ public enum SecretSource: Sendable, Hashable {
     }
     if let reason = SecretFile.refusal(mode: status.st_mode, path: path.string) {
       throw VaultError(
-        .permissionsTooOpen, "refusing the secret in \(path): \(reason)", hint: "chmod 600 \(path)")
+        .permissionsTooOpen, "refusing the secret in \(path): \(reason)",
+        hint: "chmod 600 \(path.shellWord)")
     }
     return try SecretReader(descriptor, name: path.string).readSecret()
   }

@@ -63,7 +63,7 @@ final class RunDirectory: Sendable {
     }
     guard status.st_mode & 0o077 == 0 else {
       throw VaultError(
-        .permissionsTooOpen, "other users can use \(path)", hint: "chmod 700 \(path)")
+        .permissionsTooOpen, "other users can use \(path)", hint: "chmod 700 \(path.shellWord)")
     }
     return directory
   }

@@ -162,7 +162,8 @@ extension FileVaultStore {
     }
     guard !status.isOpenToOthers else {
       throw VaultError(
-        .permissionsTooOpen, "other users can read or write \(path)", hint: "chmod 600 \(path)")
+        .permissionsTooOpen, "other users can read or write \(path)",
+        hint: "chmod 600 \(path.shellWord)")
     }
     return status
   }
@@ -176,7 +177,7 @@ extension FileVaultStore {
     guard !status.isOpenToOthers else {
       throw VaultError(
         .permissionsTooOpen, "other users can read or write \(directory)",
-        hint: "chmod 700 \(directory)")
+        hint: "chmod 700 \(directory.shellWord)")
     }
   }
 

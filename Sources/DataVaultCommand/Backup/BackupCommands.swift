@@ -6,7 +6,7 @@ internal import SystemPackage
 internal import VaultedDatabase
 
 /// The command `datavault backup BACKUP`.
-struct BackupCommand: AsyncParsableCommand {
+struct BackupCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Back up the vaults and the queue while they are in use.",
     discussion: """
@@ -24,17 +24,18 @@ struct BackupCommand: AsyncParsableCommand {
   var backup: String
   @Flag(help: "Omit SQLite's check of the copy's contents.") var quick = false
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let path = try FilePath.newDirectory(backup, "BACKUP")
-    let home = try access.home()
+    let home = try home()
     let ids = try await Vault.list(in: home.store)
     guard try !ids.isEmpty || home.hasDatabase() else {
       throw CommandFailure(
         .notFound, "there is nothing to back up in \(home.path)", hint: "check --home")
     }
-    let vault = ids.contains(.messaging) ? try await access.open(.messaging) : nil
+    let vault = ids.contains(.messaging) ? try await open(.messaging) : nil
     let line = ProgressLine("backing up")
     defer { line.clear() }
     let contents = try await HomeBackup.make(
@@ -137,7 +138,14 @@ extension FilePath {
 extension CredentialOptions {
   /// The messaging vault of a backup, unlocked; nil if it has none.
   fileprivate func openMessaging(in backup: HomeBackup) async throws -> Vault? {
-    guard try await Vault.exists(.messaging, in: backup.store) else { return nil }
+    guard try await Vault.exists(.messaging, in: backup.store) else {
+      guard !areGiven else {
+        throw CommandFailure(
+          .notFound, "there is no vault 'messaging' to open in \(backup.path)",
+          hint: "check the path; a backup of a home without messages is read without a secret")
+      }
+      return nil
+    }
     return try await open(.messaging, in: DataVaultHome(backup.path, store: backup.store))
   }
 }

@@ -58,7 +58,7 @@ struct FileAndNewFile: ParsableArguments {
 }
 
 /// The command `datavault database export FILE NEW-FILE --format FORMAT`.
-struct DatabaseExportCommand: AsyncParsableCommand {
+struct DatabaseExportCommand: DatabaseFileCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract: "Copy a sealed database to another format or another key.",
@@ -72,13 +72,15 @@ struct DatabaseExportCommand: AsyncParsableCommand {
   @OptionGroup var files: FileAndNewFile
   @Option(help: "The format of the new file.") var format: DatabaseFormat
   @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
-  @OptionGroup var access: DatabaseAccess
+  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func validate() throws { try access.checkSources(with: newKeyOptions) }
+  func validate() throws { try checkSources(with: newKeyOptions) }
 
   func run() async throws {
-    let source = try await access.file(.sealed, at: files.source, key: access.keyOptions)
-    let target = try await access.file(format, at: files.target, key: newKeyOptions)
+    let source = try await file(.sealed, at: files.source, key: keyOptions)
+    let target = try await file(format, at: files.target, key: newKeyOptions)
     try ProgressLine.during("exporting") { progress in
       try SealedDatabase.copy(from: source, to: target, progress: progress)
     }
@@ -87,7 +89,7 @@ struct DatabaseExportCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault database import FILE NEW-FILE --format FORMAT`.
-struct DatabaseImportCommand: AsyncParsableCommand {
+struct DatabaseImportCommand: DatabaseFileCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Create a sealed database from a file of another format.",
     discussion: """
@@ -101,13 +103,15 @@ struct DatabaseImportCommand: AsyncParsableCommand {
   @OptionGroup var files: FileAndNewFile
   @Option(help: "The format of the old file.") var format: DatabaseFormat
   @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
-  @OptionGroup var access: DatabaseAccess
+  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func validate() throws { try access.checkSources(with: newKeyOptions) }
+  func validate() throws { try checkSources(with: newKeyOptions) }
 
   func run() async throws {
-    let source = try await access.file(format, at: files.source, key: access.keyOptions)
-    let target = try await access.file(.sealed, at: files.target, key: newKeyOptions)
+    let source = try await file(format, at: files.source, key: keyOptions)
+    let target = try await file(.sealed, at: files.target, key: newKeyOptions)
     try ProgressLine.during("importing") { progress in
       try SealedDatabase.copy(from: source, to: target, progress: progress)
     }

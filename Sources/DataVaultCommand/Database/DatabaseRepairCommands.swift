@@ -5,7 +5,7 @@ internal import SystemPackage
 internal import VaultCrypto
 
 /// The command `datavault database verify FILE`.
-struct DatabaseVerifyCommand: AsyncParsableCommand {
+struct DatabaseVerifyCommand: DatabaseFileCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check a sealed database and list its damaged pages.",
@@ -21,12 +21,17 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
   @Argument(help: "The database.", completion: .file()) var file: String
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: DatabaseAccess
+  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
+  func validate() throws {
+    try FileAndNewFile.requireName(file, "FILE")
+    try checkSources()
+  }
 
   func run() async throws {
-    let key = try await access.key()
+    let key = try await key()
     let verification = try ProgressLine.during("verifying") { progress in
       try SealedDatabase.verify(
         at: FilePath(file), key: key, checksContents: !quick, progress: progress)
@@ -47,7 +52,7 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault database salvage FILE NEW-FILE`.
-struct DatabaseSalvageCommand: AsyncParsableCommand {
+struct DatabaseSalvageCommand: DatabaseFileCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract: "Copy the intact rows of a damaged database into a new one.",
@@ -63,14 +68,16 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
   @OptionGroup var files: FileAndNewFile
   @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: DatabaseAccess
+  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func validate() throws { try access.checkSources(with: newKeyOptions) }
+  func validate() throws { try checkSources(with: newKeyOptions) }
 
   func run() async throws {
-    let key = try await access.key()
+    let key = try await key()
     let newKey =
-      newKeyOptions.isGiven ? try await newKeyOptions.readKey(access.options) : key.copy()
+      newKeyOptions.isGiven ? try await newKeyOptions.readKey(self) : key.copy()
     let salvage = try ProgressLine.during("copying") { progress in
       try SealedDatabase.salvage(
         from: files.source, key: key, to: files.target, newKey: newKey, progress: progress)

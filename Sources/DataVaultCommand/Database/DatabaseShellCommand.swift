@@ -5,7 +5,7 @@ internal import MessagingQueue
 internal import VaultedDatabase
 
 /// The command `datavault database shell`.
-struct DatabaseShellCommand: AsyncParsableCommand {
+struct DatabaseShellCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "shell", abstract: "Read the queue's database with SQL, in the sqlite3 program.",
     discussion: """
@@ -30,11 +30,12 @@ struct DatabaseShellCommand: AsyncParsableCommand {
       "The extension libsealedsqlite.so. Default: the one of this installation.",
       valueName: "file"), completion: .file())
   var library: String?
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     // The shell reads its statements there.
-    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
+    try SecretRules.checkStandardInputIsFree(credentials.sources)
   }
 
   func run() async throws {
@@ -46,8 +47,8 @@ struct DatabaseShellCommand: AsyncParsableCommand {
 
   /// Runs the shell on the queue's database, which is closed on return.
   private func status(of shell: SQLiteShell) async throws -> Int32 {
-    let database = try await access.withVault("opening") { vault, _ in
-      let database = try await DatabaseCoordinator(home: access.home()).hold(
+    let database = try await withVault("opening") { vault, _ in
+      let database = try await DatabaseCoordinator(home: home()).hold(
         vault, anchorStorage: EngineAnchorStorage())
       await vault.lock()
       return database

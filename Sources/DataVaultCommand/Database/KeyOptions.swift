@@ -64,20 +64,20 @@ struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
   /// Reads the 32 bytes of a sealed database's key.
   ///
   /// - Parameter access: opens the vault if the key is an item.
-  func readKey(_ access: AccessOptions) async throws -> SecretBytes {
+  func readKey(_ access: some VaultAccess) async throws -> SecretBytes {
     if let file { return try KeySource.file(FilePath(file)).read() }
     if let descriptor { return try KeySource.descriptor(descriptor).read() }
     return try await readItem(access)
   }
 
   /// Reads a passphrase, without the final newline of a file.
-  func readPassphrase(_ access: AccessOptions) async throws -> SecretBytes {
+  func readPassphrase(_ access: some VaultAccess) async throws -> SecretBytes {
     if let file { return try SecretInput.file(file).read() }
     if let descriptor { return try SecretInput.descriptor(descriptor).read() }
     return try await readItem(access)
   }
 
-  private func readItem(_ access: AccessOptions) async throws -> SecretBytes {
+  private func readItem(_ access: some VaultAccess) async throws -> SecretBytes {
     guard let item else {
       let option = "--\(Database.optionPrefix)key"
       throw CommandFailure(
@@ -94,22 +94,20 @@ struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
   }
 }
 
-/// The options that name the key of a database file, and what opens the vault that stores it.
-struct DatabaseAccess: ParsableArguments {
-  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
-  @OptionGroup var options: AccessOptions
+/// A command on a database file, with the options that name its key and open the vault that stores it.
+protocol DatabaseFileCommand: AsyncParsableCommand, VaultAccess {
+  var keyOptions: KeyOptions<ExistingDatabase> { get }
+}
 
-  func validate() throws {
-    try SecretRules.check(keyOptions.sources + options.credentials.sources)
-  }
-
+extension DatabaseFileCommand {
   /// Refuses a stream that is given for more than one secret.
-  func checkSources(with newKey: KeyOptions<NewDatabase>) throws {
-    try SecretRules.check(keyOptions.sources + newKey.sources + options.credentials.sources)
+  func checkSources(with newKey: KeyOptions<NewDatabase>? = nil) throws {
+    try SecretRules.check(
+      keyOptions.sources + (newKey?.sources ?? []) + credentials.sources)
   }
 
   /// Reads the key that an option names.
-  func key() async throws -> SecretBytes { try await keyOptions.readKey(options) }
+  func key() async throws -> SecretBytes { try await keyOptions.readKey(self) }
 
   /// A database file of this format, with the key that an option names for it.
   func file<Database>(
@@ -117,9 +115,9 @@ struct DatabaseAccess: ParsableArguments {
   ) async throws -> DatabaseFile {
     switch format {
     case .sealed:
-      return .sealed(path, key: try await key.readKey(options))
+      return .sealed(path, key: try await key.readKey(self))
     case .sqlcipher4:
-      return .sqlcipher4(path, key: try SQLCipherKey(await key.readPassphrase(options)))
+      return .sqlcipher4(path, key: try SQLCipherKey(await key.readPassphrase(self)))
     case .plain:
       guard !key.isGiven else {
         throw CommandFailure(

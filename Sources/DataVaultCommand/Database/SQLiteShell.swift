@@ -131,10 +131,11 @@ extension SQLiteShell {
       &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     // execve(2) takes arrays that end with a null pointer.
     var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    // The extension's runtime would print memory of a shell that crashes, and the shell would end with 0.
     var variables: [UnsafeMutablePointer<CChar>?] =
-      unsafe Environment.all(replacing: "SQLITE_HISTORY", by: "/dev/null").map {
-        unsafe strdup($0)
-      } + [nil]
+      unsafe Environment.all(
+        with: ["SQLITE_HISTORY": "/dev/null", "SWIFT_BACKTRACE": "enable=no"]
+      ).map { unsafe strdup($0) } + [nil]
     defer { unsafe (words + variables).forEach { unsafe free($0) } }
     var process = pid_t()
     let result = unsafe posix_spawn(

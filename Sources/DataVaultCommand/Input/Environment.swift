@@ -49,15 +49,18 @@ enum Environment {
     return FilePath(program).removingLastComponent()
   }
 
-  /// All variables as `NAME=VALUE`, with another value of one of them.
+  /// All variables as `NAME=VALUE`, with other values of some.
   ///
   /// - Returns: bytes, because a variable need not be UTF-8.
-  static func all(replacing name: String, by value: String) -> [[CChar]] {
-    var variables = [Array("\(name)=\(value)".utf8CString)]
+  static func all(with values: [String: String]) -> [[CChar]] {
+    var variables = values.map { Array("\($0)=\($1)".utf8CString) }
     var index = 0
     while let variable = unsafe environ[index] {
       index += 1
-      if unsafe strncmp(variable, "\(name)=", name.utf8.count + 1) == 0 { continue }
+      let isReplaced = values.keys.contains {
+        unsafe strncmp(variable, "\($0)=", $0.utf8.count + 1) == 0
+      }
+      if isReplaced { continue }
       variables.append(
         unsafe Array(UnsafeBufferPointer(start: variable, count: strlen(variable) + 1)))
     }

@@ -5,11 +5,15 @@ internal import FileLayer
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// The options of the commands that open a vault or the queue.
-struct AccessOptions: ParsableArguments {
-  @OptionGroup var homeOptions: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+/// What opens a vault or the queue: its options are those of a command.
+///
+/// They are no group of their own: in a debug build, each level of groups makes parsing four times slower.
+protocol VaultAccess: ParsableArguments {
+  var homeOptions: HomeOptions { get }
+  var credentials: CredentialOptions { get }
+}
 
+extension VaultAccess {
   func home() throws(CommandFailure) -> DataVaultHome { try homeOptions.home() }
 
   /// As ``CredentialOptions/open(_:in:toChangePassword:usesSession:)``.

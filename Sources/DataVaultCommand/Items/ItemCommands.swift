@@ -12,7 +12,7 @@ struct ItemArguments: ParsableArguments {
 }
 
 /// The command `datavault get VAULT NAME`.
-struct GetCommand: AsyncParsableCommand {
+struct GetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Write an item to standard output, exactly as it was stored.",
     discussion: """
@@ -21,17 +21,18 @@ struct GetCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var item: ItemArguments
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let vault = try await access.open(item.vault.id())
+    let vault = try await open(item.vault.id())
     let value = try await vault.item(item.name)
     try OutputDescriptor.standardOutput.writeAll(value.bytes)
   }
 }
 
 /// The command `datavault set VAULT NAME`.
-struct SetCommand: AsyncParsableCommand {
+struct SetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Store standard input as an item, exactly as it is.",
     discussion: """
@@ -43,14 +44,15 @@ struct SetCommand: AsyncParsableCommand {
 
   @OptionGroup var item: ItemArguments
   @Flag(help: "Store the item as binary even if it is UTF-8.") var binary = false
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
+    try SecretRules.checkStandardInputIsFree(credentials.sources)
   }
 
   func run() async throws {
-    let vault = try await access.open(item.vault.id())
+    let vault = try await open(item.vault.id())
     let value = try SecretReader(STDIN_FILENO, name: "standard input")
       .read(maximumByteCount: VaultItem.maximumByteCount)
     if !binary, try await isStored(value, as: .string, in: vault) { return }
@@ -73,16 +75,17 @@ struct SetCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault items VAULT`.
-struct ItemsCommand: AsyncParsableCommand {
+struct ItemsCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "items", abstract: "List the names and kinds of a vault's items.")
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let names = try await access.open(vault.id()).itemNames()
+    let names = try await open(vault.id()).itemNames()
     let items = names.map { ItemReport(name: $0.name, kind: $0.kind.rawValue) }
     try report.print(["items": items]) {
       items.map { "\($0.kind)\t\($0.name.onOneLine)\n" }.joined()
@@ -97,17 +100,18 @@ private struct ItemReport: Encodable {
 }
 
 /// The command `datavault unset VAULT NAME`.
-struct UnsetCommand: AsyncParsableCommand {
+struct UnsetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "unset", abstract: "Remove an item from a vault.")
 
   @OptionGroup var item: ItemArguments
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let id = try item.vault.id()
     try confirmation.require("delete item '\(item.name)' of vault '\(id)'")
-    try await access.open(id).removeItem(item.name)
+    try await open(id).removeItem(item.name)
   }
 }

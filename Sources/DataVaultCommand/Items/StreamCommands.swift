@@ -5,7 +5,7 @@ internal import SystemPackage
 internal import VaultCrypto
 
 /// The vault and the context of `encrypt` and `decrypt`.
-struct StreamArguments: ParsableArguments {
+struct StreamArguments: ParsableArguments, VaultAccess {
   @OptionGroup var vault: VaultArgument
 
   @Option(
@@ -14,10 +14,11 @@ struct StreamArguments: ParsableArguments {
       valueName: "text"))
   var context = ""
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
+    try SecretRules.checkStandardInputIsFree(credentials.sources)
   }
 }
 
@@ -37,7 +38,7 @@ struct EncryptCommand: AsyncParsableCommand {
   @OptionGroup var arguments: StreamArguments
 
   func run() async throws {
-    let vault = try await arguments.access.open(arguments.vault.id())
+    let vault = try await arguments.open(arguments.vault.id())
     var encryptor = try await vault.encryptor(context: Array(arguments.context.utf8))
     let output = OutputDescriptor.standardOutput
     try output.writeAll(encryptor.header)
@@ -64,7 +65,7 @@ struct DecryptCommand: AsyncParsableCommand {
   @OptionGroup var arguments: StreamArguments
 
   func run() async throws {
-    let vault = try await arguments.access.open(arguments.vault.id())
+    let vault = try await arguments.open(arguments.vault.id())
     var input = StandardInput("decrypting")
     let header = try input.first(DataDecryptor.headerByteCount)
     var decryptor = try await vault.decryptor(

@@ -20,18 +20,19 @@ struct ConsumersCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue consumers list CHANNEL`.
-struct ConsumersListCommand: AsyncParsableCommand {
+struct ConsumersListCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List a channel's consumers and their message counts.")
 
   @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let statistics = try await access.runEngine { try await $0.statistics(of: channel) }
+    let statistics = try await runEngine { try await $0.statistics(of: channel) }
     let consumers = (statistics?.consumers ?? []).map(ConsumerReport.init)
     try report.print(ConsumersReport(channel: channel.name, consumers: consumers)) {
       table(
@@ -48,7 +49,7 @@ private struct ConsumersReport: Encodable {
 }
 
 /// The command `datavault queue consumers add CHANNEL NAME`.
-struct ConsumersAddCommand: AsyncParsableCommand {
+struct ConsumersAddCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "add",
     abstract: "Create a consumer at the oldest message, or change its attempt limit.")
@@ -61,7 +62,8 @@ struct ConsumersAddCommand: AsyncParsableCommand {
       "Deliveries after which a message becomes a dead letter. Default: no limit.", valueName: "n"))
   var maximumAttempts: Int?
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     if let maximumAttempts, maximumAttempts < 1 {
@@ -71,7 +73,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    try await access.runEngine {
+    try await runEngine {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
     try confirm("set up consumer '\(consumer.name)' of channel '\(channel.name)'")
@@ -79,7 +81,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue consumers remove CHANNEL NAME`.
-struct ConsumersRemoveCommand: AsyncParsableCommand {
+struct ConsumersRemoveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Remove a consumer with its leases and dead letters.",
     discussion: """
@@ -89,13 +91,14 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
 
   @OptionGroup var consumer: ConsumerArguments
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
     try confirmation.require(
       "remove consumer '\(consumer.name)' of channel '\(channel.name)', and what only it needs")
-    guard try await access.runEngine({ try await $0.removeConsumer(consumer, of: channel) })
+    guard try await runEngine({ try await $0.removeConsumer(consumer, of: channel) })
     else {
       throw CommandFailure(
         .notFound,

@@ -18,7 +18,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue dead-letters list CHANNEL`.
-struct DeadLettersListCommand: AsyncParsableCommand {
+struct DeadLettersListCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "list",
     abstract: "List the messages that are no longer delivered to a consumer.",
@@ -31,12 +31,13 @@ struct DeadLettersListCommand: AsyncParsableCommand {
 
   @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    let letters = try await access.runEngine { engine in
+    let letters = try await runEngine { engine in
       var letters: [DeadLetter] = []
       while true {
         let page = try await engine.deadLetters(
@@ -113,13 +114,14 @@ struct DeadLetterSelection: ParsableArguments {
 }
 
 /// The command `datavault queue dead-letters remove CHANNEL`.
-struct DeadLettersRemoveCommand: AsyncParsableCommand {
+struct DeadLettersRemoveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Delete dead letters for good.")
 
   @OptionGroup var selection: DeadLetterSelection
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(selection.channel)
@@ -127,7 +129,7 @@ struct DeadLettersRemoveCommand: AsyncParsableCommand {
     try confirmation.require("delete \(number) dead letters of channel '\(channel.name)'")
     let consumer = try selection.consumer.consumer()
     let chosen = selection.all ? nil : selection.timetokens
-    let count = try await access.runEngine {
+    let count = try await runEngine {
       try await $0.removeDeadLetters(chosen, of: channel, for: consumer)
     }
     try selection.require(count, "deleted")
@@ -136,7 +138,7 @@ struct DeadLettersRemoveCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue dead-letters move CHANNEL --to CHANNEL`.
-struct DeadLettersMoveCommand: AsyncParsableCommand {
+struct DeadLettersMoveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "move", abstract: "Publish dead letters to another channel, and delete them.",
     discussion: """
@@ -149,13 +151,14 @@ struct DeadLettersMoveCommand: AsyncParsableCommand {
   var target: String
 
   @OptionGroup var selection: DeadLetterSelection
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let (channel, target) = (try Channel(selection.channel), try Channel(target))
     let consumer = try selection.consumer.consumer()
     let chosen = selection.all ? nil : selection.timetokens
-    let count = try await access.runEngine {
+    let count = try await runEngine {
       try await $0.moveDeadLetters(chosen, of: channel, for: consumer, to: target)
     }
     try selection.require(count, "moved")
@@ -164,7 +167,7 @@ struct DeadLettersMoveCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue redrive CHANNEL [TIMETOKEN ...]`.
-struct RedriveCommand: AsyncParsableCommand {
+struct RedriveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "redrive", abstract: "Return dead letters to their consumer, ready for delivery.")
 
@@ -174,13 +177,14 @@ struct RedriveCommand: AsyncParsableCommand {
   var timetokens: [Timetoken] = []
 
   @OptionGroup var consumer: ConsumerOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
     let chosen = timetokens.isEmpty ? nil : timetokens
-    let count = try await access.runEngine {
+    let count = try await runEngine {
       try await $0.redrive(chosen, of: channel, for: consumer)
     }
     if let chosen, count < chosen.count {

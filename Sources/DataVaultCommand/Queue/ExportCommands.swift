@@ -3,7 +3,7 @@ internal import MessagingQueue
 internal import SystemPackage
 
 /// The command `datavault queue export [FILE]`.
-struct QueueExportCommand: AsyncParsableCommand {
+struct QueueExportCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract:
@@ -32,7 +32,8 @@ struct QueueExportCommand: AsyncParsableCommand {
   var after: Timetoken?
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     guard let file else {
@@ -50,7 +51,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       channels: chosen.isEmpty ? nil : chosen, after: after)
     let line = ProgressLine("exporting", unit: .messages)
     defer { line.clear() }
-    let result = try await access.runEngine { engine in
+    let result = try await runEngine { engine in
       if let file {
         StandardError.warn("\(file) will contain the messages in plaintext")
         return try await engine.exportMessages(
@@ -92,7 +93,7 @@ private struct ExportFindings: Encodable {
 }
 
 /// The command `datavault queue import FILE`.
-struct QueueImportCommand: AsyncParsableCommand {
+struct QueueImportCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "import",
     abstract: "Import messages and their delivery state from an export.",
@@ -108,7 +109,8 @@ struct QueueImportCommand: AsyncParsableCommand {
   var file: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
 
@@ -117,7 +119,7 @@ struct QueueImportCommand: AsyncParsableCommand {
     try MessagingEngine.requireFileToImport(at: FilePath(file))
     let line = ProgressLine("importing", unit: .bytes)
     defer { line.clear() }
-    let result = try await access.runOrMakeEngine { engine in
+    let result = try await runOrMakeEngine { engine in
       try await engine.importMessages(from: FilePath(file), progress: { line.show($0) })
     }
     line.clear()

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import MessagingQueue
 
 /// The command `datavault queue history CHANNEL`.
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "history",
     abstract: "Print a channel's messages, oldest first, without receiving them.",
@@ -42,7 +42,8 @@ struct HistoryCommand: AsyncParsableCommand {
     help: "Print one JSON object per line, with the payload in payload or payloadBase64.")
   var isNDJSON = false
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
@@ -53,7 +54,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    try await access.runEngine { engine in
+    try await runEngine { engine in
       var reading = HistoryReading(
         engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
         cursor: after)

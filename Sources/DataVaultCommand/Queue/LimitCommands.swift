@@ -17,22 +17,23 @@ struct LimitCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue limit show`.
-struct LimitShowCommand: AsyncParsableCommand {
+struct LimitShowCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "show",
     abstract: "Show the queue's size, its limit, and the free space of its disk.")
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let size = try await access.runEngine { try await $0.databaseSize() }
+    let size = try await runEngine { try await $0.databaseSize() }
     try report.print(SizeReport(size)) { SizeReport(size).text }
   }
 }
 
 /// The command `datavault queue limit set`.
-struct LimitSetCommand: AsyncParsableCommand {
+struct LimitSetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change the limit of the queue's size.",
     discussion:
@@ -44,10 +45,11 @@ struct LimitSetCommand: AsyncParsableCommand {
       valueName: "n"))
   var bytes: LimitArgument<Int>
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    try await access.runEngine { try await $0.setMaximumDatabaseByteCount(bytes.limit) }
+    try await runEngine { try await $0.setMaximumDatabaseByteCount(bytes.limit) }
     try confirm("changed the limit of the queue")
   }
 }

@@ -4,7 +4,7 @@ internal import MessagingQueue
 internal import VaultedDatabase
 
 /// The command `datavault queue purge CHANNEL`.
-struct PurgeCommand: AsyncParsableCommand {
+struct PurgeCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "purge",
     abstract: "Delete a channel's messages, including unreceived ones.")
@@ -15,14 +15,15 @@ struct PurgeCommand: AsyncParsableCommand {
   var before: Timetoken?
 
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     try confirmation.require("delete the messages of channel '\(channel.name)'")
     let line = ProgressLine("deleting", unit: .messages)
     defer { line.clear() }
-    let count = try await access.runEngine { engine in
+    let count = try await runEngine { engine in
       let total = before == nil ? try await engine.statistics(of: channel)?.messageCount : nil
       return try await engine.purge(channel, before: before) { line.show($0, of: total) }
     }
@@ -32,7 +33,7 @@ struct PurgeCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue compact`.
-struct CompactCommand: AsyncParsableCommand {
+struct CompactCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "compact", abstract: "Return the space of deleted messages to the file system.",
     discussion: """
@@ -40,12 +41,13 @@ struct CompactCommand: AsyncParsableCommand {
       it runs.
       """)
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let line = ProgressLine("compacting", unit: .bytes)
     defer { line.clear() }
-    let byteCount = try await access.runEngine { engine in
+    let byteCount = try await runEngine { engine in
       try await engine.compact { line.show($0) }
     }
     line.clear()
@@ -54,7 +56,7 @@ struct CompactCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue rekey`.
-struct RekeyCommand: AsyncParsableCommand {
+struct RekeyCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "rekey", abstract: "Re-encrypt the queue with a new key.",
     discussion: """
@@ -64,13 +66,14 @@ struct RekeyCommand: AsyncParsableCommand {
       completes the change.
       """)
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let vault = try await access.open(.messaging)
+    let vault = try await open(.messaging)
     let line = ProgressLine("re-encrypting")
     defer { line.clear() }
-    try await DatabaseCoordinator(home: access.home()).changeKey(
+    try await DatabaseCoordinator(home: home()).changeKey(
       of: vault, anchorStorage: EngineAnchorStorage()
     ) { line.show($0) }
     try confirm("re-encrypted the queue with a new key")

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import MessagingQueue
 
 /// The command `datavault queue show CHANNEL TIMETOKEN`.
-struct ShowCommand: AsyncParsableCommand {
+struct ShowCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show one message, and its state for each consumer.",
     discussion: """
@@ -13,11 +13,12 @@ struct ShowCommand: AsyncParsableCommand {
   @Argument(help: "The channel.", completion: Completion.channels) var channel: String
   @Argument(help: "The message.") var timetoken: Timetoken
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let state = try await access.runEngine { try await $0.state(of: timetoken, in: channel) }
+    let state = try await runEngine { try await $0.state(of: timetoken, in: channel) }
     guard let state else { throw CommandFailure.noMessage(timetoken, in: channel) }
     let findings = MessageReport(state)
     try report.print(findings) { findings.text }
@@ -25,7 +26,7 @@ struct ShowCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue peek CHANNEL`.
-struct PeekCommand: AsyncParsableCommand {
+struct PeekCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "peek", abstract: "Print the messages that 'receive' would print next.",
     discussion: """
@@ -45,7 +46,8 @@ struct PeekCommand: AsyncParsableCommand {
   var isNDJSON = false
 
   @OptionGroup var consumer: ConsumerOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     guard (1...1000).contains(maximumCount) else {
@@ -57,7 +59,7 @@ struct PeekCommand: AsyncParsableCommand {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
     let format: MessageFormat = isNDJSON ? .ndjson : .lines
-    let deliveries = try await access.runEngine {
+    let deliveries = try await runEngine {
       try await $0.peek(at: channel, for: consumer, maximumCount: maximumCount)
     }
     for delivery in deliveries {
@@ -70,7 +72,7 @@ struct PeekCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue cancel CHANNEL TIMETOKEN ...`.
-struct CancelCommand: AsyncParsableCommand {
+struct CancelCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Delete messages that no consumer has leased.",
     discussion: """
@@ -82,14 +84,15 @@ struct CancelCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The messages to delete.", valueName: "timetoken"))
   var timetokens: [Timetoken]
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let noun = timetokens.count == 1 ? "message" : "messages"
     try confirmation.require(
       "delete \(timetokens.count) \(noun) of channel '\(channel.name)'")
-    let kept = try await access.runEngine { try await $0.cancel(timetokens, of: channel) }
+    let kept = try await runEngine { try await $0.cancel(timetokens, of: channel) }
     guard let first = kept.first else {
       let count = timetokens.count
       return try confirm("deleted \(count) message\(count == 1 ? "" : "s")")

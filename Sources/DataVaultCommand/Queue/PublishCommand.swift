@@ -3,7 +3,7 @@ internal import Glibc
 internal import MessagingQueue
 
 /// The command `datavault queue publish CHANNEL`.
-struct PublishCommand: AsyncParsableCommand {
+struct PublishCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "publish", abstract: "Publish each line of standard input as a message.",
     discussion: """
@@ -30,16 +30,17 @@ struct PublishCommand: AsyncParsableCommand {
   var isJSON = false
 
   @OptionGroup var message: MessageOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
+    try SecretRules.checkStandardInputIsFree(credentials.sources)
   }
 
   func run() async throws {
     let prototype = try message.message(to: Channel(channel))
     try prototype.check(EngineConfiguration(), as: "the message")
-    let messageCount = try await access.runOrMakeEngine { engine in
+    let messageCount = try await runOrMakeEngine { engine in
       var run = PublishRun(engine: engine, prototype: prototype, reportsCommits: isJSON)
       do {
         try await run.publish(from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines)

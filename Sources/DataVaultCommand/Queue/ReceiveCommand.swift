@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import MessagingQueue
 
 /// The command `datavault queue receive CHANNEL`.
-struct ReceiveCommand: AsyncParsableCommand {
+struct ReceiveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "receive", abstract: "Receive and print a channel's messages, oldest first.",
     discussion: """
@@ -43,7 +43,8 @@ struct ReceiveCommand: AsyncParsableCommand {
   var follows = false
 
   @OptionGroup var consumer: ConsumerOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     if let maximumCount, maximumCount < 1 {
@@ -58,7 +59,7 @@ struct ReceiveCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    try await access.runEngine { engine in
+    try await runEngine { engine in
       let reception = Reception(
         engine: engine, channel: channel, consumer: consumer,
         format: isNDJSON ? .ndjson : .lines, lease: lease.duration,

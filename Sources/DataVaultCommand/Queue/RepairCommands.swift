@@ -6,7 +6,7 @@ internal import SystemPackage
 internal import VaultedDatabase
 
 /// The command `datavault queue verify`.
-struct QueueVerifyCommand: AsyncParsableCommand {
+struct QueueVerifyCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check the queue for damage.",
@@ -22,11 +22,12 @@ struct QueueVerifyCommand: AsyncParsableCommand {
 
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let home = try access.home()
-    let verification = try await access.withVault("verifying") { vault, line in
+    let home = try home()
+    let verification = try await withVault("verifying") { vault, line in
       try await MessagingEngine.verify(
         home, vault: vault, checksContents: !quick, progress: { line.show($0) })
     }
@@ -87,7 +88,7 @@ struct QueueVerificationReport: Encodable {
 }
 
 /// The command `datavault queue salvage`.
-struct QueueSalvageCommand: AsyncParsableCommand {
+struct QueueSalvageCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract:
@@ -108,11 +109,12 @@ struct QueueSalvageCommand: AsyncParsableCommand {
   var acceptsRollback = false
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let home = try access.home()
-    let salvage = try await access.withVault("copying") { vault, line in
+    let home = try home()
+    let salvage = try await withVault("copying") { vault, line in
       try await MessagingEngine.salvage(
         home, vault: vault, acceptsRollback: acceptsRollback, progress: { line.show($0) })
     }
@@ -184,7 +186,7 @@ struct QueueSalvageReport: Encodable {
 }
 
 /// The command `datavault queue accept-rollback`.
-struct AcceptRollbackCommand: AsyncParsableCommand {
+struct AcceptRollbackCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "accept-rollback",
     abstract: "Accept an older copy of the queue. Newer messages are lost.",
@@ -196,13 +198,14 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     try confirmation.require("go on without the messages that this copy of the queue lacks")
-    let vault = try await access.open(.messaging)
+    let vault = try await open(.messaging)
     guard
-      let rollback = try await MessagingEngine.acceptRollback(access.home(), vault: vault)
+      let rollback = try await MessagingEngine.acceptRollback(home(), vault: vault)
     else {
       return try confirm("the queue is not an older copy: there is nothing to accept")
     }

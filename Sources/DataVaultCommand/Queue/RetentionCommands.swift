@@ -18,18 +18,19 @@ struct RetentionCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault queue retention show CHANNEL`.
-struct RetentionShowCommand: AsyncParsableCommand {
+struct RetentionShowCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel's retention.")
 
   @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let retention = try await access.runEngine { try await $0.retention(of: channel) }
+    let retention = try await runEngine { try await $0.retention(of: channel) }
     let found = RetentionReport(channel, retention)
     try report.print(found) { found.text }
   }
@@ -72,7 +73,7 @@ private struct RetentionReport: Encodable {
 }
 
 /// The command `datavault queue retention set CHANNEL`.
-struct RetentionSetCommand: AsyncParsableCommand {
+struct RetentionSetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "set",
     abstract: "Change a channel's retention. Settings that no option names stay as they are.",
@@ -84,11 +85,12 @@ struct RetentionSetCommand: AsyncParsableCommand {
   @Argument(help: "The channel.", completion: Completion.channels) var channel: String
 
   @OptionGroup var changes: RetentionChanges
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    try await access.runEngine { engine in
+    try await runEngine { engine in
       var retention = try await engine.retention(of: channel)
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)

@@ -2,18 +2,19 @@ internal import ArgumentParser
 internal import MessagingQueue
 
 /// The arguments of the commands that settle messages leased by `queue receive --no-ack --ndjson`.
-struct LeaseOptions: ParsableArguments {
+struct LeaseOptions: ParsableArguments, VaultAccess {
   @Argument(
     help: ArgumentHelp(
       "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token"))
   var tokens: [LeaseToken]
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func settle(
     _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
   ) async throws {
-    try await access.runEngine { try await operation($0, tokens) }
+    try await runEngine { try await operation($0, tokens) }
   }
 }
 

@@ -2,15 +2,16 @@ internal import ArgumentParser
 internal import MessagingQueue
 
 /// The command `datavault queue channels`.
-struct ChannelsCommand: AsyncParsableCommand {
+struct ChannelsCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "channels", abstract: "List channels with their message counts and sizes.")
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let channels = try await access.runEngine { try await $0.channels() }
+    let channels = try await runEngine { try await $0.channels() }
     try report.print(ChannelsReport(channels)) {
       table(
         ["CHANNEL", "MESSAGES", "BYTES", "OLDEST", "NEWEST"],
@@ -49,7 +50,7 @@ private struct ChannelReport: Encodable {
 }
 
 /// The command `datavault queue stats`.
-struct StatsCommand: AsyncParsableCommand {
+struct StatsCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "stats",
     abstract: "Count the messages of each channel and consumer, and show the queue's size.")
@@ -65,7 +66,8 @@ struct StatsCommand: AsyncParsableCommand {
   var interval = DurationArgument.standardInterval
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     if watches, report.isJSON { throw ValidationError("give either --watch or --json") }
@@ -76,7 +78,7 @@ struct StatsCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard watches else {
-      let (statistics, size) = try await access.runEngine {
+      let (statistics, size) = try await runEngine {
         (try await $0.statistics(), try await $0.databaseSize())
       }
       return try report.print(QueueReport(statistics, size)) {
@@ -87,7 +89,7 @@ struct StatsCommand: AsyncParsableCommand {
       throw CommandFailure(
         .usage, "--watch needs a terminal", hint: "run datavault queue stats --json repeatedly")
     }
-    try await access.runEngine { engine in
+    try await runEngine { engine in
       var last: (statistics: EngineStatistics, time: ContinuousClock.Instant)?
       while true {
         let (statistics, time) = (try await engine.statistics(), ContinuousClock.now)

@@ -3,7 +3,7 @@ internal import MessagingQueue
 internal import VaultedDatabase
 
 /// Starts the engine for a queue command.
-extension AccessOptions {
+extension VaultAccess {
   /// Runs `body` on the engine of an existing queue, and always stops the engine.
   func runEngine<Result>(
     _ body: (MessagingEngine) async throws -> Result

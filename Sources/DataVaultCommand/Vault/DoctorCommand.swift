@@ -5,7 +5,7 @@ internal import VaultCrypto
 internal import VaultedDatabase
 
 /// The command `datavault doctor`.
-struct DoctorCommand: AsyncParsableCommand {
+struct DoctorCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "Diagnose problems and suggest fixes.",
     discussion: """
@@ -21,10 +21,11 @@ struct DoctorCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let home = try access.home()
+    let home = try home()
     let vaults = await VaultDoctor.examine(home.store)
     _ = LockedMemory.takeWarning()  // the findings include it
     let files = HomeDoctor.examineFiles(of: home) + QueueDoctor.examineDisk(of: home)
@@ -63,7 +64,7 @@ struct DoctorCommand: AsyncParsableCommand {
   ) async throws -> [FindingReport] {
     if !binding.contains(where: \.isObstacle),
       let refusal = try await MessagingEngine.refusal(
-        toStartIn: home, requiresSecuredVault: try access.credentials.requiresSecuredVault())
+        toStartIn: home, requiresSecuredVault: try credentials.requiresSecuredVault())
     {
       return [FindingReport(refusal)]
     }
@@ -71,8 +72,8 @@ struct DoctorCommand: AsyncParsableCommand {
     guard let status else { return binding }
     let isBound = status.binding?.state == .bound
     var vault = try await Vault.get(.messaging, in: home.store)
-    if access.credentials.areGiven {
-      vault = try await access.open(.messaging)
+    if credentials.areGiven {
+      vault = try await open(.messaging)
     } else if !status.isSecured {
       try await vault.unlock(with: .standard)
     } else if try await !opensWithSession(vault) {

@@ -4,7 +4,7 @@ internal import DesktopKeyring
 internal import VaultedDatabase
 
 /// The command `datavault forget VAULT`.
-struct ForgetCommand: AsyncParsableCommand {
+struct ForgetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "forget", abstract: "Remove a vault's key from the desktop's keyring.",
     discussion: """
@@ -19,11 +19,12 @@ struct ForgetCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let id = try vault.id()
-    let home = try access.home()
+    let home = try home()
     // A key can outlive its vault.
     let exists = try await Vault.exists(id, in: home.store)
     let removedSlot = exists ? try await removeSlot(of: id, in: home) : false
@@ -46,8 +47,8 @@ struct ForgetCommand: AsyncParsableCommand {
   }
 
   private func open(_ vault: Vault, in home: DataVaultHome) async throws -> Vault {
-    if !access.credentials.areGiven, try await hasUnlocked(vault, in: home) { return vault }
-    return try await access.open(vault.id)
+    if !credentials.areGiven, try await hasUnlocked(vault, in: home) { return vault }
+    return try await open(vault.id)
   }
 
   /// Unlocks a vault with the key in the keyring; returns false if another secret is needed.

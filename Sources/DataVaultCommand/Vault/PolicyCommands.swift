@@ -10,16 +10,17 @@ struct PolicyCommand: ParsableCommand {
 }
 
 /// The command `datavault policy show VAULT`.
-struct PolicyShowCommand: AsyncParsableCommand {
+struct PolicyShowCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a vault's policy.")
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let vault = try await access.open(vault.id())
+    let vault = try await open(vault.id())
     let policy = PolicyReport(try await vault.policy())
     try report.print(policy) { policy.text }
   }
@@ -72,7 +73,7 @@ private struct PolicyReport: Encodable {
 }
 
 /// The command `datavault policy set VAULT`.
-struct PolicySetCommand: AsyncParsableCommand {
+struct PolicySetCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "set",
     abstract: "Change a vault's policy. Rules that no option names stay as they are.",
@@ -89,11 +90,12 @@ struct PolicySetCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var changes: PolicyChanges
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let id = try vault.id()
-    let vault = try await access.open(id)
+    let vault = try await open(id)
     var policy = try await vault.policy()
     changes.apply(to: &policy)
     try await vault.setPolicy(policy)

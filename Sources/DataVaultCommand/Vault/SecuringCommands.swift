@@ -46,7 +46,7 @@ struct SecureCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault change-password VAULT`.
-struct ChangePasswordCommand: AsyncParsableCommand {
+struct ChangePasswordCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "change-password", abstract: "Change a vault's password and salt.",
     discussion: """
@@ -61,21 +61,22 @@ struct ChangePasswordCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var newCredentials: NewCredentialOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    try SecretRules.check(access.credentials.sources + newCredentials.sources)
+    try SecretRules.check(credentials.sources + newCredentials.sources)
   }
 
   func run() async throws {
     let id = try vault.id()
-    let isSecured = try await Vault.get(id, in: access.home().store).status().isSecured
+    let isSecured = try await Vault.get(id, in: home().store).status().isSecured
     if id == .messaging, !isSecured {
       throw CommandFailure(
         .policy, "the messaging vault is not secured, and a new password alone does not secure it",
         hint: "run datavault secure, which also re-encrypts the queue with new keys")
     }
-    let vault = try await access.open(id, toChangePassword: true)
+    let vault = try await open(id, toChangePassword: true)
     try await vault.changePassword(to: newCredentials.read(for: id))
     try confirm("changed the password of vault '\(id)'")
   }

@@ -4,7 +4,7 @@ internal import DesktopKeyring
 internal import VaultedDatabase
 
 /// The command `datavault unlock VAULT`.
-struct UnlockCommand: AsyncParsableCommand {
+struct UnlockCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "unlock",
     abstract: "Start a session: open a vault without its password for a limited time.",
@@ -37,7 +37,8 @@ struct UnlockCommand: AsyncParsableCommand {
     help: "Put a new key of the vault into the desktop's keyring, for --keyring.")
   var remembers = false
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     guard (VaultSession.minimumDuration...VaultSession.maximumDuration).contains(duration.duration)
@@ -48,15 +49,15 @@ struct UnlockCommand: AsyncParsableCommand {
 
   func run() async throws {
     let id = try vault.id()
-    guard try await Vault.get(id, in: access.home().store).status().isSecured else {
+    guard try await Vault.get(id, in: home().store).status().isSecured else {
       throw CommandFailure(
         .policy, "vault '\(id)' is not secured: it opens without a session",
         hint: id.securingHint)
     }
     try await requirePlaceOfSession(of: id)
     // A session must not extend itself: the command needs the password.
-    let vault = try await access.open(id, usesSession: false)
-    if remembers { try await vault.remember(in: access.home().keyring) }
+    let vault = try await open(id, usesSession: false)
+    if remembers { try await vault.remember(in: home().keyring) }
     let session = try await vault.openSession(for: duration.duration)
     for problem in session.problems { StandardError.warn(problem) }
     let processes = session.processIDs.map(String.init).joined(separator: ", ")
@@ -73,7 +74,7 @@ struct UnlockCommand: AsyncParsableCommand {
       try VaultSession.checkAvailability()
     } catch {
       guard error.code == .sessionsUnavailable else { throw error }
-      let (processes, problems) = try await SessionProcess.survey(id, in: access.home().store)
+      let (processes, problems) = try await SessionProcess.survey(id, in: home().store)
       if processes.isEmpty {
         for problem in problems { StandardError.warn(problem) }
         throw error

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import DesktopKeyring
 internal import SealedVFS
 internal import SystemPackage
 internal import VaultedDatabase
@@ -57,7 +58,7 @@ private struct SlotsReport: Encodable {
 }
 
 /// The command `datavault slots add VAULT NAME`.
-struct SlotsAddCommand: AsyncParsableCommand {
+struct SlotsAddCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Add a recovery code or a key file.",
     discussion: """
@@ -88,7 +89,8 @@ struct SlotsAddCommand: AsyncParsableCommand {
     help: ArgumentHelp("Add a key file read from a file descriptor.", valueName: "n"))
   var newKeyDescriptor: Int32?
 
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
     let count = [isRecoveryCode, newKeyFile != nil, newKeyDescriptor != nil].count { $0 }
@@ -97,12 +99,12 @@ struct SlotsAddCommand: AsyncParsableCommand {
         "give exactly one of --recovery-code, --new-slot-key-file and --new-slot-key-fd")
     }
     try SecretRules.check(
-      access.credentials.sources
+      credentials.sources
         + SecretSource.given(files: [newKeyFile], [newKeyDescriptor]))
   }
 
   func run() async throws {
-    let vault = try await access.open(vault.id())
+    let vault = try await open(vault.id())
     guard let newKey else { return try await addRecoveryCode(to: vault) }
     try await vault.addKeyFile(named: name, key: newKey.read())
     try confirm("added key file '\(name)' to vault '\(vault.id)'")
@@ -141,7 +143,7 @@ struct SlotsAddCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault slots remove VAULT SLOT`.
-struct SlotsRemoveCommand: AsyncParsableCommand {
+struct SlotsRemoveCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "remove",
     abstract: "Remove a password, recovery code or key file.",
@@ -156,13 +158,19 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
   var slot: String
 
   @OptionGroup var confirmation: ConfirmationOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let id = try vault.id()
     try confirmation.require("remove slot '\(slot)' of vault '\(id)'")
-    let vault = try await access.open(id)
+    let vault = try await open(id)
     try await vault.removeSlot(named: slot)
+    if try await vault.status().slots.map(\.identifier) == [DesktopKeyring.slotIdentifier] {
+      StandardError.warn(
+        "only the key in the desktop's keyring now opens vault '\(id)', which is lost with the keyring; "
+          + "run datavault slots add \(id) NAME --recovery-code")
+    }
     try confirm("removed slot '\(slot)' of vault '\(vault.id)'")
   }
 }

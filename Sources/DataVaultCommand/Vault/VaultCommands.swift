@@ -97,7 +97,7 @@ struct ExportCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault import FILE [--as VAULT]`.
-struct ImportCommand: AsyncParsableCommand {
+struct ImportCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Import a vault. Never overwrites an existing vault.",
     discussion: """
@@ -117,16 +117,17 @@ struct ImportCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "Import the vault under this id. Needs the password.", valueName: "vault"))
   var name: String?
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     guard !file.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
     let name = try name.map { try VaultID($0) }
-    let home = try access.home()
+    let home = try home()
     let exported = try await Vault.loadExportedVault(at: FilePath(file))
     let id = name ?? exported.id
     // Before the command asks for a password.
-    if try access.credentials.requiresSecuredVault(), !exported.isSecured {
+    if try credentials.requiresSecuredVault(), !exported.isSecured {
       throw CommandFailure(
         .policy, "\(file) opens with the publicly known password, and a secured vault is required",
         hint: "export the vault after it was secured")
@@ -140,11 +141,11 @@ struct ImportCommand: AsyncParsableCommand {
     if id == exported.id {
       try await Vault.importVault(exported, into: home.store)
     } else {
-      let isOpen = !exported.isSecured && !access.credentials.areGiven
+      let isOpen = !exported.isSecured && !credentials.areGiven
       _ = try await Vault.importVault(
         exported, as: id,
         with: isOpen
-          ? .password(.standard) : access.credentials.read(for: exported.id, in: home),
+          ? .password(.standard) : credentials.read(for: exported.id, in: home),
         into: home.store)
     }
     try confirm("imported vault '\(id)'")

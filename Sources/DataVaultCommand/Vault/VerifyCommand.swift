@@ -3,7 +3,7 @@ internal import DataVault
 internal import VaultedDatabase
 
 /// The command `datavault verify VAULT`.
-struct VerifyCommand: AsyncParsableCommand {
+struct VerifyCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Check a vault for damage.",
     discussion: """
@@ -18,14 +18,15 @@ struct VerifyCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var access: AccessOptions
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
     let id = try vault.id()
-    var vault = try await Vault.get(id, in: access.home().store)
+    var vault = try await Vault.get(id, in: home().store)
     let isSecured = try await vault.status().isSecured
-    if access.credentials.areGiven || !isSecured {
-      vault = try await access.open(id)
+    if credentials.areGiven || !isSecured {
+      vault = try await open(id)
     }
     let report = VaultVerificationReport(id, try await vault.verify())
     try self.report.print(report) { report.text }

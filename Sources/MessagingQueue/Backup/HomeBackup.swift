@@ -83,8 +83,8 @@ extension HomeBackup {
   /// Reads the whole backup and changes nothing.
   ///
   /// - Parameter vault: the messaging vault of ``store``, unlocked; nil if the backup has none.
-  /// - Throws: `damaged` if the backup was used as a home; the errors of
-  ///   `MessagingEngine.verify(_:vault:checksContents:progress:)`.
+  /// - Throws: `damaged` if a file is missing, was added or is another, or if the backup was used as a home;
+  ///   `databaseMissing` if there is no backup; the errors of `MessagingEngine.verify(_:vault:checksContents:progress:)`.
   public func verify(
     vault: Vault?, checksContents: Bool = true,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }

@@ -55,10 +55,17 @@ extension MessagingEngine {
       while let batch = try await lines.nextBatch(progress: progress) {
         try requireRunning()
         let before = importProgress
-        importProgress = try await commits.run(
-          during: "importing messages", byteCount: batch.byteCount
-        ) { [tables] db in
-          try tables.store(batch, of: checked, after: before, in: db)
+        do {
+          importProgress = try await commits.run(
+            during: "importing messages", byteCount: batch.byteCount
+          ) { [tables] db in
+            try tables.store(batch, of: checked, after: before, in: db)
+          }
+        } catch  where [.queueFull, .diskFull].contains(error.code) {
+          throw EngineError(
+            error.code, "\(error.message); \(before.lineCount) lines of \(path) are imported",
+            hint: "\(error.hint ?? "make space"); then import the file again, which continues",
+            underlying: error.underlying)
         }
       }
     }
