@@ -5,18 +5,28 @@ import Testing
 
 /// Backups whose files are not those that were written, and the owner of what root restores.
 @Suite struct BackupDamageTests {
-  private let home: TestHome
-  private var backup: String { home.folder.path("backup") }
-  private var restored: String { home.folder.path("restored") }
+  private let folder = ScratchFolder()
+  private var backup: String { folder.path("backup") }
+  private var restored: String { folder.path("restored") }
 
   init() throws {
-    home = try TestHome.secured()
+    let original = try Self.original.get().folder.path("backup")
+    try FileManager.default.copyItem(atPath: original, toPath: backup)
+  }
+
+  /// A home with two backups: "backup", and "another" after a change of vault "v" and with a vault "w".
+  private static let original = Result {
+    let home = try TestHome.secured()
     try home.create("v")
-    try home.unlocked("backup", backup).expect(0)
+    try home.unlocked("backup", home.folder.path("backup")).expect(0)
+    try home.create("w")
+    try home.unlocked("set", "v", "x", input: "1").expect(0)
+    try home.unlocked("backup", home.folder.path("another")).expect(0)
+    return home
   }
 
   private func tool(_ command: String...) throws -> Program {
-    try Tool.run(command + ["--password-file", home.passwordFile])
+    try Tool.run(command + ["--password-file", Self.original.get().passwordFile])
   }
 
   /// A change of one file, by its path in the backup.
@@ -80,14 +90,11 @@ import Testing
   func `a backup with a changed file is refused with 65, and nothing is restored`(
     fault: Fault
   ) throws {
-    let another = home.folder.path("another")
-    try home.create("w")
-    try home.unlocked("set", "v", "x", input: "1").expect(0)
-    try home.unlocked("backup", another).expect(0)
-    try fault.change("\(backup)/\(fault.file)", another)
+    try fault.change(
+      "\(backup)/\(fault.file)", Self.original.get().folder.path("another"))
     try tool("verify-backup", backup).expect(65, says: "hint: use an older backup")
     try tool("restore", backup, restored).expect(65, says: "the backup \(backup) is damaged")
-    let names = try FileManager.default.contentsOfDirectory(atPath: home.folder.url.path)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
     #expect(!names.contains { $0.contains("restored") })
   }
 
@@ -107,7 +114,7 @@ import Testing
 
   @Test func `the list of vaults is what sha256sum checks`() throws {
     let sealed = try Data(contentsOf: URL(fileURLWithPath: backup + "/vaults.list"))
-    let list = try home.unlocked(
+    let list = try Self.original.get().unlocked(
       ["decrypt", "messaging", "--context", "datavault backup"], input: Array(sealed))
     let check = try Program.run(
       "/bin/sh", ["-c", "cd \"$0\" && sha256sum --strict -c", backup], input: list.output)
@@ -119,8 +126,8 @@ import Testing
     throws
   {
     let owner: uid_t = 65534
-    for place in [home.folder.path("empty"), home.folder.path("parent") + "/home"] {
-      let directory = place.hasSuffix("empty") ? place : home.folder.path("parent")
+    for place in [folder.path("empty"), folder.path("parent") + "/home"] {
+      let directory = place.hasSuffix("empty") ? place : folder.path("parent")
       #expect(mkdir(directory, 0o700) == 0 && chown(directory, owner, owner) == 0)
       try tool("restore", backup, place).expect(0)
       for name in try FileManager.default.subpathsOfDirectory(atPath: place) + ["."] {

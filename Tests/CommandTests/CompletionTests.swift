@@ -113,9 +113,11 @@ struct CompletionTests {
     #expect(arguments(of: root).count > 100)
   }
 
-  @Test(arguments: ["bash", "zsh", "fish"])
-  func `there is a completion script`(shell: String) throws {
-    try Tool.run(["--generate-completion-script", shell]).expect(0, prints: "datavault")
+  /// `make deb-test` has those of the other shells.
+  @Test func `bash reads its completion script`() throws {
+    let script = try Tool.run(["--generate-completion-script", "bash"]).expect(
+      0, prints: "datavault")
+    #expect(try Program.run("/bin/bash", ["-n"], input: script.output).status == 0)
   }
 }
 

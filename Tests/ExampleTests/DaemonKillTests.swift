@@ -14,7 +14,7 @@ import Testing
   func `kill -9 at random moments loses no answered message, and repeats only leased messages`()
     throws
   {
-    let runs: Int = setting("DATAVAULT_DAEMON_KILL_RUNS") ?? 10
+    let runs: Int = setting("DATAVAULT_DAEMON_KILL_RUNS") ?? 5
     let seed = SeededRandom.killSeed()
     var random = SeededRandom(seed: seed)
     let spool = try Spool.unsecured()

@@ -4,7 +4,7 @@ import Testing
 
 /// `make crash STATES=100000` tries that many states of each workload; the default is 300.
 @Suite struct EnumerationTests {
-  private static let stateCount: Int = setting("DATAVAULT_CRASH_STATES") ?? 300
+  private static let stateCount: Int = setting("DATAVAULT_CRASH_STATES") ?? 150
   private static let seed: UInt64 = setting("DATAVAULT_CRASH_SEED") ?? 0x5EED
 
   @Test(arguments: CrashWorkload.allCases)

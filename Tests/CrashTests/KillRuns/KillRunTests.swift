@@ -6,7 +6,7 @@ import Testing
 @Suite struct KillRunTests {
   @Test(.enabled(if: Program.sqlite3 != nil, "the stock sqlite3 shell is not installed"))
   func `kill -9 at a random moment of publishing loses no acknowledged message`() async throws {
-    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 10
+    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 5
     let seed = SeededRandom.killSeed()
     let totals = try await KillRuns(seed: seed)(count: count)
     print("\(totals.summary), seed: \(seed)")

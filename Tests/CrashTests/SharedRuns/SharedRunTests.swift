@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; the default is 12.
+/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; the default is 6.
 @Suite struct SharedRunTests {
   /// Most of a run's time is waiting, so several run at a time, each on a home of its own.
   private static let laneCount = 3
@@ -9,7 +9,7 @@ import Testing
   @Test func `kill -9 of several publishers and receivers loses, repeats and reorders nothing`()
     async throws
   {
-    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 12
+    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 6
     let seed = SeededRandom.killSeed()
     let totals = try await withThrowingTaskGroup(of: SharedRuns.Totals.self) { group in
       for lane in 0..<min(Self.laneCount, count) {
