@@ -164,7 +164,7 @@ let package = Package(
       ],
       path: "Tests/Support/JobProgram"),
 
-    tests("FileLayerTests", ["FileRecording", "FileLayer", "TestSupport", system]),
+    tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
