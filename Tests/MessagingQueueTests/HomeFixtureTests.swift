@@ -153,6 +153,8 @@ struct HomeFixtureTests {
     .enabled(
       if: ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] != nil,
       "fixtures are made only on demand: DATAVAULT_MAKE_FIXTURES=1"))
+  // Optimized, its closures end the compiler of Swift 6.3 with a signal.
+  @_optimize(none)
   func `missing home fixtures are made`() async throws {
     try await make("secured") { engine in try await fill(engine) }
     try await make("not-secured", isSecured: false) { engine in try await fill(engine) }
@@ -193,8 +195,6 @@ struct HomeFixtureTests {
     _ = try await engine.receive(from: orders, maximumCount: 2, lease: .milliseconds(1))
   }
 
-  // Optimized, it ends the compiler of Swift 6.3 with a signal.
-  @_optimize(none)
   private func make(
     _ name: String, isSecured: Bool = true, olderDatabase: Bool = false,
     _ fill: (MessagingEngine) async throws -> Void
