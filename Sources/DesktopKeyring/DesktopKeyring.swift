@@ -20,13 +20,14 @@ public actor DesktopKeyring {
   /// Its identifier, as ``VaultStatus/Slot/identifier``.
   public static let slotIdentifier = "keyfile:\(slotName)"
 
-  private nonisolated let executor = BlockingExecutor(label: "datavault.desktop-keyring")
+  /// One for all keyrings of the process: each call changes a setting of the bus connection that they share.
+  private static let executor = BlockingExecutor(label: "datavault.desktop-keyring")
   private let attributes: [String: String]
   private let timeouts: KeyringTimeouts
 
   /// The calling thread of libsecret, which blocks.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
+    unsafe Self.executor.asUnownedSerialExecutor()
   }
 
   /// The keys of the vaults of one home.

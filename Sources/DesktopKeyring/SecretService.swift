@@ -2,13 +2,13 @@ internal import CLibsecret
 internal import Dispatch
 internal import VaultCrypto
 
-/// A conversation with the user's Secret Service, through libsecret.
+/// A connection to the user's Secret Service, through libsecret.
 ///
 /// The secret crosses the bus encrypted, if the service can do that, and is in libsecret's locked memory in between. If
 /// the keyring is locked, libsecret has the service ask the user to unlock it.
 ///
 /// libsecret uses the process's shared connection to the session bus. When the bus ends, that connection ends the
-/// process by default, so the default is suspended for the conversation.
+/// process by default, so the default is suspended as long as this exists.
 ///
 /// https://gnome.pages.gitlab.gnome.org/libsecret/
 @safe struct SecretService: ~Copyable {
@@ -67,7 +67,7 @@ internal import VaultCrypto
       unsafe secret_item_load_secret_sync(item, $0, &$1)
     }
     guard let value = unsafe secret_item_get_secret(item) else {
-      throw KeyringFailure(.locked, "the keyring does not give its item away")
+      throw KeyringFailure(.locked, "it did not return the secret of its item")
     }
     // This wipes libsecret's copy.
     defer { unsafe secret_value_unref(UnsafeMutableRawPointer(value)) }

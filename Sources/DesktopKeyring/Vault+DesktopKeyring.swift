@@ -11,7 +11,15 @@ extension Vault {
   /// - Throws: `slotExists` for a slot of that name whose key this keyring does not have; `keyringUnavailable`,
   ///   `keyringLocked`; the errors of ``addKeyFile(named:key:)``.
   public func remember(in keyring: DesktopKeyring) async throws(VaultError) {
-    let hasSlot = try status().slots.contains { $0.name == DesktopKeyring.slotName }
+    let slots = try status().slots
+    let hasSlot = slots.contains { $0.identifier == DesktopKeyring.slotIdentifier }
+    if let other = slots.first(where: { $0.name == DesktopKeyring.slotName }), !hasSlot {
+      throw VaultError(
+        .slotExists, "another slot of vault '\(id)' has the keyring's name: '\(other.identifier)'",
+        hint:
+          "remove it, or add it again under another name: datavault slots remove \(id) \(other.identifier)"
+      )
+    }
     if hasSlot, try await keyring.hasNoKey(of: id) {
       throw VaultError(
         .slotExists,

@@ -5,8 +5,8 @@ internal import VaultCrypto
 
 /// The list of the vaults in a backup: `docs/explanation/vaulted-database.md`, "Backup".
 ///
-/// It shows that a vault is missing, added or replaced. The messaging vault seals it, so only who opens that vault can
-/// write one. A backup without a messaging vault has no list.
+/// It shows that a vault is missing, added or replaced. The messaging vault seals it, so only a holder of that
+/// vault's secret can write it. A backup without a messaging vault has no list.
 struct BackupList {
   private let home: DataVaultHome
   private static let context = Array("datavault backup".utf8)
@@ -38,7 +38,7 @@ struct BackupList {
       guard sealed == nil else { throw damage("vault '\(VaultID.messaging)' is missing") }
       return
     }
-    guard let sealed else { throw damage("\(path) is missing") }
+    guard let sealed else { throw damage("the file vaults.list is missing") }
     let text = try await vault.decrypt(sealed, context: Self.context)
     let listed = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
     let lines = Set(listed.split(separator: "\n").map { "\($0)\n" })
@@ -57,6 +57,6 @@ struct BackupList {
   }
 
   private func damage(_ what: String) -> VaultedDatabaseError {
-    VaultedDatabaseError(.damaged, "the backup \(home.path) is damaged: \(what)")
+    VaultedDatabaseError(.damaged, what)
   }
 }

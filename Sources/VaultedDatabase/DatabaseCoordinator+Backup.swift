@@ -23,7 +23,10 @@ extension DatabaseCoordinator {
   ///   - vault: the messaging vault, unlocked; nil if there is none.
   ///   - place: the path of the backup, which must be free or an empty directory.
   ///   - examine: examines the copied database; throws if the backup is not to be kept.
-  /// - Throws: `alreadyExists`; `busy`, `rolledBack`, `damaged`, `diskFull` and the like. There is no backup then.
+  ///   - progress: called with the pages done, first of the copying, then of the verification.
+  /// - Returns: what the backup has; it is durable.
+  /// - Throws: `alreadyExists`; `busy`, `rolledBack`, `damaged`, `diskFull` and the like. There is no backup then, unless
+  ///   only the last sync of the parent directory fails: the error says so.
   package func backUp<Finding: Sendable>(
     _ vault: Vault?, to place: FilePath, anchorStorage: any AnchorStorage,
     checksContents: Bool = true, progress: @Sendable (PageProgress) -> Void = { _ in },
@@ -31,13 +34,20 @@ extension DatabaseCoordinator {
   ) async throws(VaultedDatabaseError) -> VerifiedBackup<Finding> {
     do {
       let new = try NewHome(at: place, like: home)
-      let store = new.home.store
+      let target = new.home
       let databaseID = home.vaultParameters.random.bytes(count: SealedHeader.fileIDByteCount)
-      // A change of key needs exclusive use of the database, which the snapshot prevents from here on.
-      var (snapshot, bound) = try await locked { () -> (SnapshotCopy?, Vault?) in
+      // A change of key needs exclusive use of the database, which the snapshot prevents from here on. No database is
+      // made while the vaults are copied.
+      var (snapshot, bound, vaultCount) = try await locked { () -> (SnapshotCopy?, Vault?, Int) in
         guard let vault, try await vault.binding() != nil else {
           try requireNoDatabase(hasVault: vault != nil)
-          return (nil, nil)
+          let count = try await copyVaults(to: target, without: nil)
+          let hasCopy = try await Vault.exists(.messaging, in: target.store)
+          guard vault != nil || !hasCopy else {
+            throw VaultedDatabaseError(
+              .busy, "another process is making the vault 'messaging'", hint: "try again")
+          }
+          return (nil, nil, count)
         }
         try await settle(vault, anchorStorage: anchorStorage)
         try await requireAnchor(
@@ -45,10 +55,10 @@ extension DatabaseCoordinator {
         let snapshot = try SnapshotCopy(
           of: home.databasePath, key: try await vault.databaseKeys().current, over: home.baseVFS,
           busyTimeout: ProtocolLock.busyTimeout)
-        return (snapshot, try await vault.copy(to: store, databaseID: databaseID))
+        let count = try await copyVaults(to: target, without: vault.id)
+        return (snapshot, try await vault.copy(to: target.store, databaseID: databaseID), count)
       }
       let discarded = snapshot?.discardedLogTail?.frameCount ?? 0
-      let vaultCount = try await copyVaults(to: new.home, without: bound?.id)
       if let snapshot, let bound {
         let target = try CopyTarget.sealed(
           new.home.databasePath, key: try await bound.databaseKeys().current,
@@ -110,9 +120,7 @@ extension DatabaseCoordinator {
       let vaultCount = try await copyVaults(to: new.home, without: nil)
       try await BackupList(of: home).verify(openedBy: vault, of: new.home)
       if isBound {
-        try home.fileSystem.copyFile(
-          home.databasePath, to: new.home.databasePath,
-          owner: try home.fileSystem.ownerOfNewFile(in: new.home.path))
+        try copyDatabase(to: new.home, progress: progress)
       }
       let database = try await new.verified(
         isBound ? vault : nil, anchorStorage, checksContents, progress, examine)
@@ -138,19 +146,21 @@ extension DatabaseCoordinator {
     }
     do {
       return try await body()
-    } catch let error as VaultedDatabaseError where error.message.hasPrefix("the backup ") {
-      throw VaultedDatabaseError(
-        error.code, error.message, hint: error.hint ?? Self.olderBackup, underlying: error)
+    } catch let error as UsedBackup {
+      throw VaultedDatabaseError(any: error.refusal)
     } catch {
       let error = VaultedDatabaseError(any: error)
       guard error.isDamageOfBackup else { throw error }
       throw VaultedDatabaseError(
-        .damaged, "the backup \(home.path) is damaged: \(error.message)", hint: Self.olderBackup,
-        underlying: error)
+        .damaged, "the backup \(home.path) is damaged: \(error.message)",
+        hint: "use an older backup", underlying: error)
     }
   }
 
-  private static var olderBackup: String { "use an older backup" }
+  /// Not damage: the backup was used as a home.
+  private struct UsedBackup: Error {
+    let refusal: VaultedDatabaseError
+  }
 
   private func requireNoDatabase(hasVault: Bool) throws {
     guard try inspectDatabase() != .absent else { return }
@@ -163,19 +173,35 @@ extension DatabaseCoordinator {
   /// - Returns: whether it has a database.
   private func requireBackup(of vault: Vault?) async throws -> Bool {
     if try hasLogOrJournal() {
-      throw VaultedDatabaseError(
-        .damaged, "the backup \(home.path) was used as a home: its database has a log",
-        hint: "use it as a home, and take a backup of it")
+      throw UsedBackup(
+        refusal: VaultedDatabaseError(
+          .damaged, "the backup \(home.path) was used as a home: its database has a log",
+          hint: "use it as a home, and take a backup of it"))
     }
     guard let vault, try await vault.binding() != nil else {
       try requireNoDatabase(hasVault: vault != nil)
       return false
     }
     guard try home.fileSystem.status(of: home.databasePath)?.kind == .regular else {
-      throw VaultedDatabaseError(
-        .damaged, "the backup \(home.path) is damaged: it lacks the file messaging.db")
+      throw VaultedDatabaseError(.damaged, "the file messaging.db is missing")
     }
     return true
+  }
+
+  private func copyDatabase(
+    to target: DataVaultHome, progress: (PageProgress) -> Void
+  ) throws {
+    let byteCount = try home.fileSystem.status(of: home.databasePath)?.byteCount ?? 0
+    let pageByteCount = Int64(PageLayout.byteCount)
+    try home.fileSystem.copyFile(
+      home.databasePath, to: target.databasePath,
+      owner: try home.fileSystem.ownerOfNewFile(in: target.path)
+    ) {
+      progress(
+        PageProgress(
+          completedPageCount: Int(min($0, byteCount) / pageByteCount),
+          pageCount: Int(byteCount / pageByteCount)))
+    }
   }
 
   private func copyVaults(to target: DataVaultHome, without left: VaultID?) async throws -> Int {
@@ -195,8 +221,15 @@ extension NewHome {
     guard let vault else { return nil }
     let database = try await DatabaseCoordinator(home: home).examineAlone(
       vault, anchorStorage, checksContents, progress, examine)
-    guard database.pages.isClean, !database.anchor.isMissing else {
-      throw VaultedDatabaseError.refusal(.damaged, home.databasePath)
+    guard database.pages.isClean else {
+      throw VaultedDatabaseError(
+        .damaged, "the copy of the database has faults, and is not kept",
+        hint: "run datavault queue verify, which names them")
+    }
+    guard !database.anchor.isMissing else {
+      throw VaultedDatabaseError(
+        .rolledBack, "the copy of the database lacks the vault's rollback anchor, and is not kept",
+        hint: "run datavault queue verify")
     }
     try database.pages.requireWholeFile()
     return database
@@ -217,7 +250,7 @@ extension VaultedDatabaseError {
   /// Whether an error of reading a backup shows that its files are not those that were written.
   fileprivate var isDamageOfBackup: Bool {
     let codes: Set<Code> = [
-      .damaged, .databaseMismatch, .databaseMissing, .keyMissing, .plainDatabase,
+      .damaged, .databaseMismatch, .databaseMissing, .keyMissing, .plainDatabase, .rolledBack,
     ]
     let ofVault: Set<VaultError.Code> = [
       .damaged, .doesNotExist, .keyMissing, .notSealedData, .truncated,

@@ -48,9 +48,16 @@ extension DatabaseCoordinator {
       return try keys.withFitting(home, fileID: fileID) { key in
         var configuration = Configuration()
         configuration.busyMode = Self.connectionBusyMode
+        configuration.allowsUnsafeTransactions = true
         let reader = try SealedDatabase.openReader(
           at: home.databasePath, key: key, configuration: configuration, over: home.baseVFS,
           removesEmptyLog: try !hasLogOrJournal())
+        try reader.inDatabase { db in
+          // An idle connection holds a database with a log. A restored one has none before an engine has started.
+          if try String.fetchOne(db, sql: "PRAGMA journal_mode") != "wal" {
+            try db.execute(sql: "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1")
+          }
+        }
         return HeldDatabase(path: home.databasePath, key: key.copy(), reader: reader)
       }
     }

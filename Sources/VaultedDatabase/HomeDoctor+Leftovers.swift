@@ -95,7 +95,10 @@ extension HomeDoctor {
       guard try home.fileSystem.status(of: path) != nil else { return true }
       guard let lock = try home.fileSystem.lock(path, wait: false) else { return false }
       lock.release()
-    } catch {}  // that the lock file is unusable is a finding of its own
+    } catch {
+      // That the home's own lock file is unusable is a finding of its own. Any other can be in use.
+      return path == home.lockPath
+    }
     return true
   }
 }

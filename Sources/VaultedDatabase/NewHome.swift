@@ -3,10 +3,10 @@ internal import FileLayer
 internal import Glibc
 internal import SystemPackage
 
-/// A home in the making: `.NAME.new`, which gets its name when it is whole and durable.
+/// The staging directory `.NAME.new`, which is renamed to `NAME` when it is complete and durable.
 ///
-/// If the process is killed, `NAME` does not exist, or is whole. The next process that makes `NAME` removes what a killed
-/// one has left.
+/// If the process is killed, `NAME` does not exist, or is complete. The next process that makes `NAME` removes what is
+/// left of the directory.
 final class NewHome {
   /// The home under its temporary name.
   let home: DataVaultHome
@@ -88,7 +88,13 @@ final class NewHome {
     try DataVaultHome(place, like: home).requireFree()
     try fileSystem.rename(home.path, to: place)
     isFinished = true
-    try fileSystem.synchronizeDirectory(place.containingDirectory)
+    do {
+      try fileSystem.synchronizeDirectory(place.containingDirectory)
+    } catch {
+      throw VaultedDatabaseError(
+        .inputOutput, "\(place) is whole, but a power cut can undo its name: \(error)",
+        hint: "check the disk; keep it if it is still there after a restart", underlying: error)
+    }
   }
 
   private func discard() {

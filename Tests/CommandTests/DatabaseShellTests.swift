@@ -44,6 +44,28 @@ import VaultCrypto
     #expect(outcome.errors == "" && !outcome.text.contains("2"))
   }
 
+  @Test func `the shell's exit code is told also to a parent that ignores the ends of children`()
+    throws
+  {
+    let outcome = try Tool.run(
+      ["database", "shell", "--home", home.path, "--password-file", home.passwordFile],
+      input: Array("no statement;\n".utf8), through: ["/usr/bin/env", "--ignore-signal=CHLD"])
+    #expect(outcome.status == 1)
+  }
+
+  @Test func `a restored home without a log cannot be secured again while the shell runs`() throws {
+    let backup = home.folder.path("backup")
+    try home.unlocked("backup", backup).expect(0)
+    try FileManager.default.removeItem(atPath: home.path)
+    try Tool.run(["restore", backup, home.path, "--password-file", home.passwordFile]).expect(0)
+    let shell = try RunningShell(home)
+    _ = try shell.started()
+    try home.unlocked("queue", "rekey").expect(75)
+    shell.type(".exit 0\n")
+    #expect(shell.child.wait() == 0)
+    try home.unlocked("queue", "rekey").expect(0)
+  }
+
   @Test func `the shell reads beside a running engine, and sees its last commit`() throws {
     let publisher = try Publisher(home, ["c", "--password-file", home.passwordFile])
     publisher.publish("from the engine")

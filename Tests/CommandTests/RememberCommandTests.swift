@@ -118,6 +118,17 @@ struct RememberCommandTests {
   }
 
   @Test(.enabled(if: Keyrings.isAvailable, sessions))
+  func `a slot that has the keyring's name leaves the keyring as it was`() throws {
+    try run(
+      "slots", "add", "v", "keyring", "--recovery-code", "--password-file", home.passwordFile
+    ).expect(0)
+    try run("unlock", "v", "--remember", "--password-file", home.passwordFile)
+      .expect(73, says: "unlocked vault 'v', but did not remember it", "recovery:keyring")
+    try run("lock", "v").expect(0)
+    #expect(try storedKey == "")
+  }
+
+  @Test(.enabled(if: Keyrings.isAvailable, sessions))
   func `rotate keeps the slot of the keyring with --keyring`() throws {
     try remember()
     try run("rotate", "v", "--password-file", home.passwordFile).expect(77, says: Self.slot)

@@ -116,7 +116,7 @@ struct RestoreCommand: AsyncParsableCommand {
     let backup = HomeBackup(try FilePath.absolute(backup, "BACKUP"))
     let path = try FilePath.newDirectory(newHome, "NEW-HOME")
     let vault = try await credentials.openMessaging(in: backup)
-    let line = ProgressLine("verifying")
+    let line = ProgressLine("restoring")
     defer { line.clear() }
     let contents = try await backup.restore(
       to: path, vault: vault, checksContents: !quick, progress: { line.show($0) })
@@ -162,6 +162,8 @@ private struct BackupReport: Encodable {
   let lastTimetoken: String?
   /// The time of that timetoken.
   let lastPublished: Date?
+  /// Frames of the home's log that were torn or damaged, and are not in the backup; absent if there are none.
+  let discardedLogFrames: Int?
   /// The faults; absent if there are none.
   let verification: QueueVerificationReport?
 
@@ -173,6 +175,8 @@ private struct BackupReport: Encodable {
     commitNumber = contents.state?.commitNumber
     lastTimetoken = contents.state?.lastTimetoken?.description
     lastPublished = contents.state?.lastTimetoken?.date
+    discardedLogFrames =
+      contents.discardedLogFrameCount > 0 ? contents.discardedLogFrameCount : nil
     verification = contents.messages.flatMap { messages in
       messages.isClean
         ? nil : QueueVerificationReport(file: path.appending("messaging.db").string, messages)
@@ -184,6 +188,7 @@ private struct BackupReport: Encodable {
     if let messages { lines.append("messages   \(messages)") }
     if let commitNumber { lines.append("commit     \(commitNumber)") }
     if let lastTimetoken { lines.append("timetoken  \(lastTimetoken)") }
+    if let discardedLogFrames { lines.append("discarded  \(discardedLogFrames) frames of the log") }
     return lines.map { "\($0)\n" }.joined()
   }
 }

@@ -87,6 +87,8 @@ extension SQLiteShell {
     _ = close(ends[1])
     try writing.get()
 
+    // While it is ignored, the shell's status is lost.
+    signal(SIGCHLD, SIG_DFL)
     let signals = [SIGINT, SIGQUIT].map { (number: $0, before: signal($0, SIG_IGN)) }
     defer { for (number, before) in signals { signal(number, before ?? SIG_DFL) } }
     // What this program ignores, but was not told to ignore.
@@ -146,7 +148,10 @@ extension SQLiteShell {
 
   private static func status(of process: pid_t) -> Int32 {
     var status: Int32 = 0
-    while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+    var result: pid_t
+    repeat { result = unsafe waitpid(process, &status, 0) } while result == -1 && errno == EINTR
+    // Without its status, the shell has not succeeded.
+    guard result == process else { return 1 }
     return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
   }
 

@@ -70,8 +70,7 @@ struct SizeReport: Encodable {
 
   var text: String {
     func size(_ byteCount: Int) -> String {
-      let text = OutputDescriptor.size(byteCount: byteCount)
-      return OutputDescriptor.standardOutput.isTerminal ? text : text + " bytes"
+      OutputDescriptor.size(byteCount: byteCount, unit: " bytes")
     }
     return """
       database   \(size(databaseBytes))

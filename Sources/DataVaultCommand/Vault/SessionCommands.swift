@@ -57,8 +57,8 @@ struct UnlockCommand: AsyncParsableCommand, VaultAccess {
     try await requirePlaceOfSession(of: id)
     // A session must not extend itself: the command needs the password.
     let vault = try await open(id, usesSession: false)
-    if remembers { try await vault.remember(in: home().keyring) }
     let session = try await vault.openSession(for: duration.duration)
+    if remembers { try await remember(vault) }
     for problem in session.problems { StandardError.warn(problem) }
     let processes = session.processIDs.map(String.init).joined(separator: ", ")
     var text = "unlocked vault '\(id)' for \(duration.defaultValueDescription)"
@@ -66,6 +66,17 @@ struct UnlockCommand: AsyncParsableCommand, VaultAccess {
     if !session.isInKernel { text += " alone" }
     if remembers { text += "; from now on, --keyring opens it too" }
     try confirm(text)
+  }
+
+  private func remember(_ vault: Vault) async throws {
+    let keyring = try home().keyring
+    do throws(VaultError) {
+      try await vault.remember(in: keyring)
+    } catch {
+      throw CommandFailure(
+        error.exitStatus, "unlocked vault '\(vault.id)', but did not remember it: \(error.message)",
+        hint: error.hint)
+    }
   }
 
   /// Throws if neither the kernel nor a process could take a session, before the command asks for a password.

@@ -62,7 +62,7 @@ extension HomeBackup {
   ///   - vault: the messaging vault of the home, unlocked; nil if the home has none.
   ///   - path: a path that is free, or an empty directory. Its parent directory must exist.
   ///   - checksContents: whether SQLite also compares the pages of the copy with each other. Default: true.
-  ///   - progress: called with the pages done, first of the copying, then of the verification, on a thread of its own.
+  ///   - progress: called with the pages done, first of the copying, then of the verification.
   /// - Throws: `alreadyExists`; `busy`, `rolledBack`, `damaged`, `diskFull`, `vaultLocked` and the other errors of
   ///   `MessagingEngine.start`. There is no backup then, and the home is as before.
   @discardableResult
@@ -74,7 +74,7 @@ extension HomeBackup {
       return Contents(
         try await DatabaseCoordinator(home: home).backUp(
           vault, to: path, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
-          progress: progress, examine: Self.examineClean))
+          progress: progress, examine: Self.examineClean(hint: "run datavault queue verify")))
     } catch {
       throw EngineError(starting: error)
     }
@@ -117,7 +117,7 @@ extension HomeBackup {
       return Contents(
         try await DatabaseCoordinator(home: home).restore(
           vault, to: path, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
-          progress: progress, examine: Self.examineClean))
+          progress: progress, examine: Self.examineClean(hint: "use an older backup")))
     } catch {
       throw EngineError(starting: error)
     }
@@ -132,14 +132,17 @@ extension HomeBackup {
     Finding(messages: try MessageVerifier.run(db), state: try State(db))
   }
 
-  private static func examineClean(_ db: Database) throws -> Finding {
-    let finding = try examine(db)
-    guard finding.messages.isClean else {
-      throw EngineError(
-        .damaged, "rows of the messages break the rules of the queue",
-        hint: "run datavault queue verify")
+  private static func examineClean(
+    hint: String
+  ) -> @Sendable (Database) throws -> Finding {
+    { db in
+      let finding = try examine(db)
+      guard finding.messages.isClean else {
+        throw EngineError(
+          .damaged, "rows of the messages break the rules of the queue", hint: hint)
+      }
+      return finding
     }
-    return finding
   }
 }
 
