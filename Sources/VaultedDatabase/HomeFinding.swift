@@ -1,8 +1,10 @@
 /// A problem of a home's files or its database, with its fix.
 public struct HomeFinding: Sendable {
   /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`, `leftoverFile`, `salvageInterrupted`,
-  /// `leftoverJournal`, `partialPage`, `diskNearlyFull`, `reserveMissing`, `limitNearlyReached`, `queueFull`, `rollbackNotChecked`, or
-  /// the name of the error's code.
+  /// `leftoverJournal`, `partialPage`, `diskNearlyFull`, `reserveMissing`, `limitNearlyReached`, `queueFull`,
+  /// `rollbackNotChecked`, or the name of the error's code.
+  ///
+  /// `docs/reference/command-line.md` describes the kinds, in the section "doctor".
   public let kind: String
 
   /// The error that a start of an engine would throw; nil if it would start.

@@ -6,7 +6,7 @@ internal import Synchronization
 struct OutputLevelOptions: ParsableArguments {
   @Flag(
     name: .customLong("quiet"),
-    help: "Print only results and errors: no progress, confirmations or warnings.")
+    help: "Print only results, errors, questions, and the warning that a vault is not secured.")
   var isQuiet = false
 
   @Flag(
@@ -23,9 +23,9 @@ struct OutputLevelOptions: ParsableArguments {
   }
 }
 
-/// What the program says beside its results and errors.
+/// What the program prints in addition to its results and errors.
 enum OutputLevel {
-  /// Nothing.
+  /// Only results, errors and questions.
   case quiet
   /// Progress, confirmations and warnings.
   case normal
@@ -54,7 +54,7 @@ enum OutputLevel {
 enum Detail {
   private static let said = Mutex<Set<String>>([])
 
-  /// Says something, unless it has been said before.
+  /// Prints a line once.
   static func say(_ text: @autoclosure () -> String) {
     guard OutputLevel.current == .verbose else { return }
     let text = text()

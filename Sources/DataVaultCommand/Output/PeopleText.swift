@@ -95,15 +95,13 @@ enum PeopleText {
       unit = next
     }
     let digits = value < 10 ? 2 : value < 100 ? 1 : 0
-    return
-      "\(value.formatted(.number.precision(.fractionLength(digits)).locale(.init(identifier: "en_US_POSIX")))) \(unit)"
+    return "\(decimal(value, digits: digits)) \(unit)"
   }
 
   /// The time since a moment, such as "0.25 s".
   static func seconds(since start: ContinuousClock.Instant) -> String {
     let seconds = (ContinuousClock.now - start) / .seconds(1)
-    let format = FloatingPointFormatStyle<Double>(locale: .init(identifier: "en_US_POSIX"))
-    return "\(seconds.formatted(format.precision(.fractionLength(2)).grouping(.never))) s"
+    return "\(decimal(seconds, digits: 2)) s"
   }
 
   /// A time of at most two units, such as "2h 5m".
@@ -115,5 +113,10 @@ enum PeopleText {
     case (0, 0, 1...): "\(minutes)m \(seconds % 60)s"
     default: "\(seconds)s"
     }
+  }
+
+  /// A number with a fixed count of digits after the point; a format style would open ICU's data.
+  private static func decimal(_ value: Double, digits: Int) -> String {
+    String(format: "%.*f", digits, value)
   }
 }

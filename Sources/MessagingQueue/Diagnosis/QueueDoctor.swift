@@ -70,7 +70,9 @@ extension HomeFinding {
       reserve.wasReleased
         ? "the reserve \(reserve.path) was released when the disk was full, and was not made again"
         : "the reserve \(reserve.path), which receivers need on a full disk, does not exist",
-      fix: "run datavault queue compact, which makes it; a running engine makes it by itself")
+      fix:
+        "if no engine of this home has the reserve switched off, run datavault queue compact, which makes it"
+    )
   }
 
   fileprivate static func limitNearlyReached(

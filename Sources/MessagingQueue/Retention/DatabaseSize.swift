@@ -8,14 +8,16 @@ public struct DatabaseSize: Sendable, Hashable {
   ///
   /// Free pages and the log do not count.
   public let byteCount: Int
-  /// The limit that ``MessagingEngine/setMaximumDatabaseByteCount(_:)`` has set; nil for none.
+  /// The limit that ``MessagingEngine/setMaximumDatabaseByteCount(_:)`` has set; nil for none, and in
+  /// tables older than version 3.
   public let maximumByteCount: Int?
-  /// The bytes that this user can still write on the file system of the database.
+  /// The free bytes of the database's file system, without those that only root can use; 0 if the
+  /// system does not tell.
   public let freeDiskByteCount: Int
 }
 
 extension DatabaseSize {
-  /// Reads size and limit in the caller's snapshot; tables of an older version have no limit.
+  /// Reads size and limit in the caller's snapshot; in tables older than version 3, the limit is nil.
   init(_ db: Database, at path: FilePath) throws {
     byteCount = try Self.byteCount(db)
     let version = try db.number("PRAGMA user_version") ?? 0
@@ -51,7 +53,7 @@ extension DatabaseSize {
     return Int(pageCount - freeCount) * 4096
   }
 
-  /// The bytes that this user can still write on the file system of a file; 0 if the system does not say.
+  /// The free bytes of a file's file system, without those that only root can use; 0 if the system does not tell.
   static func freeDiskByteCount(at path: FilePath) -> Int {
     var status = statvfs()
     guard unsafe statvfs(path.string, &status) == 0 else { return 0 }

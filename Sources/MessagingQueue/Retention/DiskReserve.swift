@@ -4,7 +4,7 @@ internal import SystemPackage
 
 /// An allocated file beside the database: space that a full disk gives back to what empties the queue.
 ///
-/// Publishing never uses it. Its content means nothing.
+/// Other databases call it a ballast file. Publishing never uses it. Its content means nothing.
 package final class DiskReserve: Sendable {
   private let databasePath: FilePath
   let path: FilePath
@@ -31,13 +31,21 @@ package final class DiskReserve: Sendable {
     guard byteCount > 0, size(of: path) < byteCount, freeByteCount >= neededByteCount else {
       return
     }
+    let isNew = (try? fileSystem.status(of: path)) == nil
     // A file that root owned could not be released by a daemon.
     try? fileSystem.makeLockFile(path)
     guard
       let file = opened() ?? (try? OwnFile.create(path, permissions: .ownerReadWrite))
     else { return }
     defer { try? file.close() }
-    if posix_fallocate(file.rawValue, 0, byteCount) != 0 { _ = ftruncate(file.rawValue, 0) }
+    guard !allocate(file) else { return }
+    if isNew { try? fileSystem.remove(path) } else { _ = ftruncate(file.rawValue, 0) }
+  }
+
+  private func allocate(_ file: FileDescriptor) -> Bool {
+    var result: CInt
+    repeat { result = posix_fallocate(file.rawValue, 0, byteCount) } while result == EINTR
+    return result == 0
   }
 
   /// Gives the space back to the file system.
