@@ -42,7 +42,7 @@ import Testing
     ("queue export $folder/x", "exporting"),
     ("queue import $messages", "importing"), ("queue purge c", "deleting"),
     ("backup $folder/b", "backing up"), ("verify-backup $backup", "verifying"),
-    ("restore $backup $folder/r", "verifying"),
+    ("restore $backup $folder/r", "restoring"),
     ("database verify $sealed --key-file $key", "verifying"),
     ("database export $sealed $folder/p --format plain --key-file $key", "exporting"),
     ("database import $plain $folder/i --format plain --new-key-file $key", "importing"),
