@@ -7,6 +7,9 @@ import QueueFixture
 import TestSupport
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.
+///
+/// The last reference may go within a closure on the pool's own queue, so nothing here closes the
+/// pool: GRDB does so when the pool is released.
 final class PlainEngine: Sendable {
   private let scratch = ScratchFolder()
   var folder: URL { scratch.url }
@@ -56,10 +59,6 @@ final class PlainEngine: Sendable {
 
   func text(_ sql: String) throws -> String? {
     try pool.writeWithoutTransaction { db in try String.fetchOne(db, sql: sql) }
-  }
-
-  deinit {
-    try? pool.close()
   }
 }
 
