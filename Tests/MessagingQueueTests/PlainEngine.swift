@@ -8,7 +8,7 @@ import TestSupport
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.
 ///
-/// The last reference may go within a closure on the pool's own queue, so nothing here closes the
+/// The last reference can go within a closure on the pool's own queue, so nothing here closes the
 /// pool: GRDB does so when the pool is released.
 final class PlainEngine: Sendable {
   private let scratch = ScratchFolder()
