@@ -2,8 +2,8 @@ import FaultVFS
 import SealedVFS
 import Testing
 
-/// Changes every byte and cuts at every length: the right rows, fewer commits of a log, or an
-/// error.
+/// Changes a byte and cuts at a length, at thousands of places: the right rows, fewer commits of a
+/// log, or an error.
 @Suite struct TamperingTests {
   @Test(arguments: TamperedFiles.Kind.allCases)
   func `a changed byte at any offset makes no wrong row`(kind: TamperedFiles.Kind) throws {
