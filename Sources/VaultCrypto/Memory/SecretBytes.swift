@@ -159,3 +159,8 @@ public func isEqualInConstantTime(_ a: RawSpan, _ b: RawSpan) -> Bool {
     }
   }
 }
+
+/// Overwrites bytes with zeros, even if nothing reads them afterwards.
+package func wipe(_ bytes: inout [UInt8]) {
+  unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
+}

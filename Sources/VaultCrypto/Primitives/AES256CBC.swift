@@ -23,6 +23,16 @@ public final class AES256CBC {
     unsafe EVP_CIPHER_CTX_set_padding(decryption.pointer, 0)
   }
 
+  /// Encrypts `message` in place; arguments and errors are those of ``encrypt(_:into:iv:)``.
+  package func encrypt(_ message: inout [UInt8], iv: [UInt8]) throws(CryptoError) {
+    try transform(&message, iv, encryption, isEncrypting: 1)
+  }
+
+  /// Decrypts `message` in place; arguments and errors are those of ``encrypt(_:into:iv:)``.
+  package func decrypt(_ message: inout [UInt8], iv: [UInt8]) throws(CryptoError) {
+    try transform(&message, iv, decryption, isEncrypting: 0)
+  }
+
   /// Encrypts `plaintext` into `output`, which must have room for as many bytes.
   ///
   /// The two buffers must be the same memory or must not overlap.
@@ -43,6 +53,20 @@ public final class AES256CBC {
     iv: UnsafeRawBufferPointer
   ) throws(CryptoError) {
     try unsafe transform(ciphertext, output, iv, decryption, isEncrypting: 0)
+  }
+
+  private func transform(
+    _ message: inout [UInt8], _ iv: [UInt8], _ context: borrowing CipherContext, isEncrypting: Int32
+  ) throws(CryptoError) {
+    var span = message.mutableSpan
+    var bytes = unsafe span.mutableBytes
+    try unsafe bytes.withUnsafeMutableBytes { (message) throws(CryptoError) in
+      guard let start = message.baseAddress else { return }
+      try unsafe iv.span.bytes.withUnsafeBytes { (iv) throws(CryptoError) in
+        try unsafe transform(
+          UnsafeRawBufferPointer(message), start, iv, context, isEncrypting: isEncrypting)
+      }
+    }
   }
 
   private func transform(

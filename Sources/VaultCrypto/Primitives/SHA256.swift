@@ -43,6 +43,17 @@ internal import COpenSSL
     return try hash.finalize()
   }
 
+  /// The digest of a secret, which is a secret too: 32 bytes.
+  package static func digest(of secret: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+    try unsafe SecretBytes(byteCount: byteCount) { (digest) throws(CryptoError) in
+      let status = unsafe secret.withUnsafeBytes { secret in
+        unsafe EVP_Digest(
+          secret.baseAddress, secret.count, digest.octets, nil, Digest.sha256.pointer, nil)
+      }
+      guard status == 1 else { throw .failedCall(in: "SHA-256") }
+    }
+  }
+
   deinit {
     unsafe EVP_MD_CTX_free(context)
   }

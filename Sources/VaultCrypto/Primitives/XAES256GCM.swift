@@ -65,6 +65,30 @@ public final class XAES256GCM {
     }
   }
 
+  /// Encrypts `message` in place and returns the tag; as ``seal(_:nonce:authenticating:tag:)``.
+  package func seal(
+    _ message: inout [UInt8], nonce: [UInt8], authenticating aad: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    var tag = [UInt8](repeating: 0, count: Self.tagByteCount)
+    var messageSpan = message.mutableSpan
+    var tagSpan = tag.mutableSpan
+    var messageBytes = unsafe messageSpan.mutableBytes
+    var tagBytes = unsafe tagSpan.mutableBytes
+    try unsafe seal(
+      &messageBytes, nonce: nonce.span.bytes, authenticating: aad.span.bytes, tag: &tagBytes)
+    return tag
+  }
+
+  /// Decrypts `message` in place; as ``open(_:nonce:authenticating:tag:)``.
+  package func open(
+    _ message: inout [UInt8], nonce: [UInt8], authenticating aad: [UInt8], tag: [UInt8]
+  ) throws(CryptoError) {
+    var span = message.mutableSpan
+    var bytes = unsafe span.mutableBytes
+    try unsafe open(
+      &bytes, nonce: nonce.span.bytes, authenticating: aad.span.bytes, tag: tag.span.bytes)
+  }
+
   /// Encrypts `plaintext` into `output`, which must have room for as many bytes, and writes the
   /// tag.
   ///

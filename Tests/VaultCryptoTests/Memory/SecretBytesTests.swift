@@ -117,6 +117,17 @@ import Testing
   }
 }
 
+@Suite struct WipeTests {
+  @Test func `wiping an array leaves zeros`() {
+    var bytes = [UInt8](repeating: 7, count: 100)
+    wipe(&bytes)
+    #expect(bytes == [UInt8](repeating: 0, count: 100))
+    var none: [UInt8] = []
+    wipe(&none)
+    #expect(none == [])
+  }
+}
+
 /// Runs the program that checks memory as the system gets it back.
 ///
 /// `scripts/test` runs its release build; this suite runs it in the configuration of the tests.

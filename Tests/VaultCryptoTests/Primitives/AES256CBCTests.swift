@@ -17,6 +17,11 @@ import Testing
         #expect(try run(cipher.encrypt, vector.msg.bytes, vector.iv.bytes) == vector.ct.bytes)
         #expect(try run(cipher.decrypt, vector.ct.bytes, vector.iv.bytes) == vector.msg.bytes)
       }
+      var message = vector.msg.bytes
+      try cipher.encrypt(&message, iv: vector.iv.bytes)
+      #expect(message == vector.ct.bytes)
+      try cipher.decrypt(&message, iv: vector.iv.bytes)
+      #expect(message == vector.msg.bytes)
       counts.matched += 1
     }
     #expect(counts == VectorCounts(matched: 2))

@@ -14,6 +14,9 @@ import VaultCrypto
     for vector in cases {
       let digest = try SHA256.digest(vector.msg.bytes.span.bytes)
       #expect(digest == vector.digest.bytes, "\(vector.name)")
+      let secret = try SHA256.digest(of: SecretBytes(copying: vector.msg.bytes))
+      let isEqual = SecretBytes.isEqual(secret, SecretBytes(copying: digest))
+      #expect(isEqual, "\(vector.name)")
     }
   }
 

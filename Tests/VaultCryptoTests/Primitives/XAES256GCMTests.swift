@@ -12,6 +12,13 @@ import Testing
       let sealed = try cipher.sealed(
         vector.msg.bytes, nonce: vector.iv.bytes, aad: vector.aad.bytes)
       #expect(sealed == vector.ct.bytes + vector.tag.bytes, "\(vector.name)")
+      var message = vector.msg.bytes
+      let tag = try cipher.seal(
+        &message, nonce: vector.iv.bytes, authenticating: vector.aad.bytes)
+      #expect(message + tag == sealed, "\(vector.name)")
+      try cipher.open(
+        &message, nonce: vector.iv.bytes, authenticating: vector.aad.bytes, tag: tag)
+      #expect(message == vector.msg.bytes, "\(vector.name)")
       #expect(
         try cipher.opened(sealed, nonce: vector.iv.bytes, aad: vector.aad.bytes)
           == vector.msg.bytes)
