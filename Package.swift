@@ -48,6 +48,7 @@ let package = Package(
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
+    .library(name: "MessageCipher", targets: ["MessageCipher"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     .library(name: "DesktopKeyring", targets: ["DesktopKeyring"]),
@@ -103,6 +104,8 @@ let package = Package(
       [
         "MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle, grdb, logging, metrics,
       ]),
+    // For clients, whose server has no key.
+    module("MessageCipher", ["VaultCrypto"]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
@@ -155,6 +158,8 @@ let package = Package(
         serviceLifecycle,
       ],
       path: "Tests/Support/ArticleExamples"),
+    // The code of the guide to encrypted messages.
+    support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
     // Works on jobs until it is killed: CrashTests.
     .executableTarget(
       name: "JobProgram",
@@ -166,6 +171,9 @@ let package = Package(
 
     tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
+    tests(
+      "MessageCipherTests",
+      ["MessageCipher", "MessageCipherExamples", "DataVault", "DataVaultTesting", "VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
     tests(

@@ -1,0 +1,7 @@
+import Foundation
+
+/// Base64 of Foundation, for tests.
+enum Base64 {
+  static func text(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
+  static func bytes(_ text: String) -> [UInt8]? { Data(base64Encoded: text).map { [UInt8]($0) } }
+}
