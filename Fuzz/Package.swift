@@ -19,6 +19,7 @@ let package = Package(
       dependencies: [
         "CFuzzedSQLite",
         .product(name: "DataVault", package: "DataVault"),
+        .product(name: "MessageCipher", package: "DataVault"),
         .product(name: "MessagingQueue", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),

@@ -15,6 +15,7 @@ private struct Harness {
     case "retry": return Harness(run: RetryFixture().run)
     case "data": return Harness(run: DataFixture().run)
     case "lines": return Harness(run: LineFixture().run)
+    case "messages": return Harness(run: try MessageFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)
