@@ -19,6 +19,11 @@ let serviceLifecycle = Target.Dependency.product(
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
 
+/// A product that only the message server uses: a dependent that writes `traits: []` does not fetch it.
+func network(_ name: String, _ package: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: ["Network"]))
+}
+
 /// A library target and what lies beneath it.
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -56,6 +61,10 @@ let package = Package(
     .library(name: "sealedsqlite", type: .dynamic, targets: ["SealedSQLiteExtension"]),
     .executable(name: "datavault", targets: ["DataVaultCommand"]),
   ],
+  traits: [
+    .trait(name: "Network", description: "What only the message server uses."),
+    .default(enabledTraits: ["Network"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -63,6 +72,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/groue/GRDB.swift", .upToNextMinor(from: "7.10.0")),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
   ],
   targets: [
     // C, as the distribution ships it.
@@ -106,6 +116,8 @@ let package = Package(
       ]),
     // For clients, whose server has no key.
     module("MessageCipher", ["VaultCrypto"]),
+    // For the message server.
+    module("Realtime", ["MessagingQueue", network("DequeModule", "swift-collections")]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
@@ -226,6 +238,7 @@ let package = Package(
         serviceLifecycle, .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),
+    tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(
       "ExtensionTests",
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),

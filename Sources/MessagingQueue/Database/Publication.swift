@@ -52,7 +52,7 @@ struct Publication {
     {
       return Timetoken(unchecked: first)
     }
-    let timetoken = try clock.next()
+    let timetoken = try clock.next(multipleOf: message.channel.timetokenStep)
     try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
       message.expirationTicks ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },

@@ -21,15 +21,17 @@ struct TimetokenClock {
 
   /// Assigns the next timetoken.
   ///
+  /// - Parameter step: the timetoken is a multiple of it.
   /// - Throws: `damaged` if the last possible timetoken is already assigned.
-  mutating func next() throws(EngineError) -> Timetoken {
-    guard highWater < Timetoken.greatest.rawValue else {
+  mutating func next(multipleOf step: Int64 = 1) throws(EngineError) -> Timetoken {
+    guard highWater <= Timetoken.greatest.rawValue - step else {
       throw EngineError(
         .damaged,
         "the message database says that it has given out the last timetoken (\(highWater))",
         hint: "run datavault queue verify; datavault queue salvage corrects it")
     }
-    highWater = max(now, highWater + 1)
+    let least = max(now, highWater + 1)
+    highWater = (least + step - 1) / step * step
     return Timetoken(unchecked: highWater)
   }
 

@@ -101,7 +101,7 @@ struct MessageImporter {
       timetoken = kept
       importProgress.keptCount &+= 1
     } else {
-      timetoken = try clock.next()
+      timetoken = try clock.next(multipleOf: message.channel.timetokenStep)
       importProgress.renumberedCount &+= 1
     }
     try insert.execute(

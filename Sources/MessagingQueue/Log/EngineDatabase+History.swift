@@ -107,7 +107,7 @@ extension EngineDatabase {
     }
   }
 
-  private static func message(_ row: Row, of channel: Channel) throws -> LogMessage {
+  static func message(_ row: Row, of channel: Channel) throws -> LogMessage {
     LogMessage(
       timetoken: Timetoken(unchecked: row[0]), channel: channel, payload: try row.bytes(at: 4),
       headers: try HeaderCoding.decode(row[3]), priority: Priority(stored: row[1]),

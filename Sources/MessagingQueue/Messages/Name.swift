@@ -27,6 +27,12 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
     checked = Name(text: name)
   }
 
+  /// The number of which the channel's timetokens are multiples.
+  ///
+  /// A channel of an application is named `application/channel`. A server gives its events that are not stored the
+  /// timetokens between its messages.
+  package var timetokenStep: Int64 { name.utf8.contains(UInt8(ascii: "/")) ? 100 : 1 }
+
   /// The name.
   public var description: String { name }
 }

@@ -1,0 +1,113 @@
+internal import GRDB
+
+/// A part of the log in the order of timetokens, for a server that distributes it to its subscribers.
+package struct LogTail: Sendable {
+  /// Messages, leased, delayed and expired ones included.
+  package let messages: [LogMessage]
+  /// The place up to which the log was read: no message before it is committed later.
+  package let end: Timetoken
+  /// Whether the log ended there when it was read.
+  package let isAtEnd: Bool
+
+  package init(messages: [LogMessage], end: Timetoken, isAtEnd: Bool) {
+    self.messages = messages
+    self.end = end
+    self.isAtEnd = isAtEnd
+  }
+}
+
+/// The channels of a read: some by name, others by the beginning of their names.
+package struct ChannelSelection: Sendable, Hashable {
+  package var channels: Set<Channel>
+  /// Each ends with a dot.
+  package var prefixes: Set<String>
+
+  package init(channels: Set<Channel>, prefixes: Set<String> = []) {
+    self.channels = channels
+    self.prefixes = prefixes
+  }
+}
+
+extension MessagingEngine {
+  /// Reads the log after a place, in one snapshot and without blocking publishers.
+  ///
+  /// A message that left the log before the read is missing: channels that are distributed must keep acknowledged
+  /// messages.
+  ///
+  /// - Parameters:
+  ///   - selection: default: nil, all channels, also those that do not exist yet.
+  ///   - maximumCount: default: 1000.
+  ///   - maximumByteCount: the most bytes of payloads and headers; the first message is always read. Default: 4 MiB.
+  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  package func logTail(
+    after place: Timetoken, in selection: ChannelSelection? = nil, maximumCount: Int = 1000,
+    maximumByteCount: Int = 4 << 20
+  ) async throws(EngineError) -> LogTail {
+    let query = LogQuery(
+      channels: selection?.channels ?? [], cursor: place.rawValue, maximumCount: maximumCount,
+      maximumByteCount: maximumByteCount)
+    return try await access.read(during: "reading the log") { db in
+      // The first read takes the snapshot.
+      let highWater = try EngineDatabase.highWater(db)
+      let (page, isAtEnd) =
+        try selection.map { try EngineDatabase.tail(query, in: $0, db) }
+        ?? EngineDatabase.tail(query, db)
+      let last = page.messages.last?.timetoken.rawValue ?? 0
+      return LogTail(
+        messages: page.messages,
+        end: Timetoken(unchecked: isAtEnd ? max(highWater, place.rawValue) : last),
+        isAtEnd: isAtEnd)
+    }
+  }
+
+  /// The end of the log: the greatest timetoken that was assigned to a committed message.
+  ///
+  /// Unlike the clock, it is a place that a reader can continue from: all messages that are committed later come after
+  /// it.
+  ///
+  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  package func logEnd() async throws(EngineError) -> Timetoken {
+    try await access.read(during: "reading the log") { db in
+      Timetoken(unchecked: try EngineDatabase.highWater(db))
+    }
+  }
+}
+
+extension EngineDatabase {
+  package static let selectTail = """
+    SELECT timetoken, priority, ordering_key, headers, payload, due, expires, name
+    FROM message JOIN channel ON channel.id = channel_id
+    WHERE timetoken > ? ORDER BY timetoken
+    """
+
+  package static let selectChannelsBetween = "SELECT name FROM channel WHERE name >= ? AND name < ?"
+
+  /// The log of all channels after the query's cursor.
+  fileprivate static func tail(
+    _ query: LogQuery, _ db: Database
+  ) throws -> (page: LogPage, isAtEnd: Bool) {
+    var page = LogPage(query)
+    let rows = try Row.fetchCursor(
+      db.cachedStatement(sql: selectTail), arguments: [query.cursor])
+    while let row = try rows.next() {
+      guard page.append(try message(row, of: Channel(stored: row[7]))) else { return (page, false) }
+    }
+    return (page, true)
+  }
+
+  /// The log of some channels after the query's cursor.
+  fileprivate static func tail(
+    _ query: LogQuery, in selection: ChannelSelection, _ db: Database
+  ) throws -> (page: LogPage, isAtEnd: Bool) {
+    var query = query
+    for prefix in selection.prefixes {
+      // A slash comes after a dot, and nothing is between the two.
+      let names = try String.fetchAll(
+        db.cachedStatement(sql: selectChannelsBetween),
+        arguments: [prefix, String(prefix.dropLast()) + "/"])
+      query.channels.formUnion(names.map(Channel.init(stored:)))
+    }
+    let page = try page(query, db)
+    return (page, try endsLog(page, of: query, db))
+  }
+}

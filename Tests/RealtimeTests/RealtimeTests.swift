@@ -1,0 +1,94 @@
+import FileLayer
+import GRDB
+import MessagingQueue
+import Realtime
+import Synchronization
+import TestSupport
+import Testing
+
+/// What polls ended with, for a test that waits for them.
+private final class Results: Sendable {
+  private let stream = AsyncStream.makeStream(of: Result<Events, EngineError>.self)
+
+  func add(_ result: Result<Events, EngineError>) { stream.continuation.yield(result) }
+
+  func next() async throws -> Events {
+    var iterator = stream.stream.makeAsyncIterator()
+    let result = await iterator.next()
+    return try #require(result).get()
+  }
+}
+
+@Suite struct RealtimeTests {
+  let scratch = ScratchFolder()
+  let engine: MessagingEngine
+  let channel: Channel
+
+  init() throws {
+    let pool = try DatabasePool(path: scratch.path("messaging.db"))
+    let time = try SystemTimeSource()
+    var configuration = EngineConfiguration()
+    configuration.maintenanceInterval = .seconds(3600)
+    engine = try MessagingEngine(
+      pool: pool, time: time, configuration: configuration, isSecured: true)
+    channel = try Channel("shop/orders")
+  }
+
+  private func publish(_ texts: String...) async throws -> [Timetoken] {
+    try await engine.publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+  }
+
+  @Test func `a poll gets what is committed while it waits`() async throws {
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let results = Results()
+    realtime.poll(Subscription(channels: [channel]), after: try await realtime.end()) {
+      results.add($0)
+    }
+    let timetokens = try await publish("a", "b")
+    let events = try await results.next()
+    #expect(events.events.map(\.message.timetoken) == timetokens)
+    #expect(events.end == timetokens[1])
+    run.cancel()
+    try await run.value
+  }
+
+  @Test func `a poll from before the window reads the log, and then waits with the others`()
+    async throws
+  {
+    let start = try await engine.logEnd()
+    let before = try await publish("a", "b", "c")
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let results = Results()
+    let subscription = Subscription(channels: [channel])
+    realtime.poll(subscription, after: start, maximumCount: 2) { results.add($0) }
+    let first = try await results.next()
+    #expect(first.events.map(\.message.timetoken) == Array(before[..<2]))
+    #expect(first.end == before[1])
+    realtime.poll(subscription, after: first.end) { results.add($0) }
+    #expect(try await results.next().events.map(\.message.timetoken) == [before[2]])
+    // Nothing is left for it in the log.
+    let other = try Channel("shop/other")
+    realtime.poll(Subscription(channels: [other]), after: start) { results.add($0) }
+    while realtime.waitingCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    let later = try await engine.publish(Message(channel: other, payload: []))
+    #expect(try await results.next().events.map(\.message.timetoken) == [later])
+    run.cancel()
+    try await run.value
+  }
+
+  @Test func `all polls end when the engine stops`() async throws {
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let results = Results()
+    let start = try await realtime.end()
+    realtime.poll(Subscription(channels: [channel]), after: start) { results.add($0) }
+    try await engine.stop()
+    let error = await #expect(throws: EngineError.self) { try await results.next() }
+    #expect(error?.code == .stopped)
+    await #expect(throws: EngineError.self) { try await run.value }
+    realtime.poll(Subscription(channels: [channel]), after: start) { results.add($0) }
+    await #expect(throws: EngineError.self) { try await results.next() }
+  }
+}
