@@ -48,6 +48,7 @@ let package = Package(
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
+    .library(name: "AccessControl", targets: ["AccessControl"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     .library(name: "DesktopKeyring", targets: ["DesktopKeyring"]),
@@ -103,6 +104,8 @@ let package = Package(
       [
         "MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle, grdb, logging, metrics,
       ]),
+    // Knows neither a socket nor a table: what a server decides, as values.
+    module("AccessControl", ["VaultCrypto"]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
@@ -166,6 +169,7 @@ let package = Package(
 
     tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
+    tests("AccessControlTests", ["AccessControl", "VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
     tests(
