@@ -8,35 +8,40 @@ extension AccessIndex {
   public func decide(
     _ principal: Principal, _ operation: AccessOperation, _ resource: Resource, at now: Date
   ) -> Decision {
-    guard let isOpen = openness[resource.application] else { return .refused(.unknownApplication) }
+    guard let entry = entries[resource.application], let isOpen = entry.isOpen else {
+      return .refused(.unknownApplication)
+    }
     guard operation.applies(to: resource.scope) else { return .refused(.notApplicable) }
     if operation.sends, case .channel(let name) = resource.scope {
       if name.isReserved { return .refused(.reservedName) }
       if name.isPattern { return .refused(.pattern) }
     }
     switch principal {
-    case .signed(let application):
-      return application == resource.application
+    case .signed(let signer):
+      return signer == resource.application
         ? .allowed(.signature) : .refused(.otherApplication)
     case .token(let token, let userID):
-      return decide(token, userID: userID, operation, resource, at: now)
-    case .subscriber(let channel, let application):
-      guard application == resource.application else { return .refused(.otherApplication) }
+      return entry.decide(token, userID: userID, operation, resource, at: now)
+    case .subscriber(let channel, let authorizer):
+      guard authorizer == resource.application else { return .refused(.otherApplication) }
       if resource.scope == .channel(channel), operation.isForSubscriber {
         return .allowed(.endpoint)
       }
     case .anonymous, .authKey, .user: break
     }
-    return decideByGrants(principal.holder, operation, resource, isOpen: isOpen, at: now)
+    return entry.decide(
+      principal.holder, operation, resource.scope, isOpen: isOpen, at: now)
   }
+}
 
+extension AccessIndex.Entry {
   /// A token decides alone.
-  private func decide(
+  fileprivate func decide(
     _ token: Token, userID: String?, _ operation: AccessOperation, _ resource: Resource,
     at now: Date
   ) -> Decision {
     guard token.application == resource.application else { return .refused(.otherApplication) }
-    if revocations[token.application]?[token.digest] != nil { return .refused(.tokenRevoked) }
+    if revocations[token.digest] != nil { return .refused(.tokenRevoked) }
     guard now < token.end else { return .refused(.tokenExpired) }
     if let authorized = token.contents.authorizedUserID,
       userID?.utf8.elementsEqual(authorized.utf8) != true
@@ -50,20 +55,20 @@ extension AccessIndex {
     return .allowed(rule, until: token.end)
   }
 
-  private func decideByGrants(
-    _ holder: GrantHolder?, _ operation: AccessOperation, _ resource: Resource, isOpen: Bool,
+  fileprivate func decide(
+    _ holder: GrantHolder?, _ operation: AccessOperation, _ scope: Scope, isOpen: Bool,
     at now: Date
   ) -> Decision {
     guard let right = operation.right else { return .refused(.needsSignature) }
-    let needsAuthority = resource.scope.channel?.needsAuthority == true
-    var search = GrantSearch(right: right, scope: resource.scope, now: now)
+    let needsAuthority = scope.channel?.needsAuthority == true
+    var search = GrantSearch(right: right, now: now)
     if !needsAuthority {
       if isOpen, operation.isOpen { return .allowed(.openApplication) }
-      search.look(in: tables[Holder(application: resource.application, holder: .everyone)])
+      search.look(for: scope, in: everyone)
     }
-    if let holder, !search.isUnlimited {
-      search.holder = holder
-      search.look(in: tables[Holder(application: resource.application, holder: holder)])
+    if let holder, !search.isUnlimited, let table = holders[holder] {
+      search.isForEveryone = false
+      search.look(for: scope, in: table)
     }
     return search.found ?? .refused(needsAuthority ? .needsAuthority : .noGrant)
   }
@@ -82,15 +87,13 @@ extension AccessOperation {
 /// Looks for the grant that allows an operation longest, from the broadest level to the narrowest.
 private struct GrantSearch {
   let right: Rights
-  let scope: Scope
   let now: Date
-  /// Whose table is read.
-  var holder = GrantHolder.everyone
+  /// Whether the grants that are read are those of everyone.
+  var isForEveryone = true
   private(set) var found: Decision?
 
-  init(right: Rights, scope: Scope, now: Date) {
+  init(right: Rights, now: Date) {
     self.right = right
-    self.scope = scope
     self.now = now
   }
 
@@ -100,42 +103,37 @@ private struct GrantSearch {
     return found.end == nil
   }
 
-  mutating func look(in table: AccessIndex.GrantTable?) {
-    guard let table else { return }
-    consider(table.application, on: .application)
-    guard !isUnlimited else { return }
+  mutating func look(for scope: Scope, in table: AccessIndex.GrantTable) {
+    consider(table.application, .application)
+    guard !isUnlimited, !table.entries.isEmpty else { return }
     switch scope {
-    case .application: break
-    case .user: consider(table.entries[scope], on: scope)
-    case .channel(let name): look(for: name, in: table)
+    case .application: return
+    case .channel(let name): lookForPattern(of: name, in: table)
     case .consumer(_, let channel):
-      look(for: channel, in: table)
-      consider(table.entries[scope], on: scope)
-    case .group(let name):
-      let covering = Scope.group(name.covering)
-      consider(table.entries[covering], on: covering)
-      if covering != scope { consider(table.entries[scope], on: scope) }
-    }
-  }
-
-  private mutating func look(for name: ChannelName, in table: AccessIndex.GrantTable) {
-    if table.patternCount > 0, let pattern = name.coveringPattern, pattern != name {
-      consider(table.entries[.channel(pattern)], on: .channel(pattern))
+      lookForPattern(of: channel, in: table)
+      consider(table.entries[.channel(channel)], .name)
+    case .group(let name): consider(table.entries[.group(name.covering)], .allGroups)
+    case .user: break
     }
     guard !isUnlimited else { return }
-    consider(table.entries[.channel(name)], on: .channel(name))
+    consider(table.entries[scope], .name)
   }
 
-  private mutating func consider(_ entry: AccessIndex.GrantTable.Entry?, on scope: Scope) {
-    guard let entry, entry.rights.isSuperset(of: right) else { return }
+  private mutating func lookForPattern(
+    of name: ChannelName, in table: AccessIndex.GrantTable
+  ) {
+    guard table.patternCount > 0, let pattern = name.coveringPattern else { return }
+    consider(table.entries[.channel(pattern)], .pattern)
+  }
+
+  private mutating func consider(
+    _ entry: AccessIndex.GrantTable.Entry?, _ level: Decision.Level
+  ) {
+    guard let entry, entry.rights.isSuperset(of: right), !isUnlimited else { return }
     if let end = entry.end {
       guard now < end else { return }
-      if let found {
-        guard let other = found.end, other < end else { return }
-      }
-    } else if isUnlimited {
-      return
+      if let other = found?.end, end <= other { return }
     }
-    found = .allowed(.grant(on: scope, holder: holder), until: entry.end)
+    found = .allowed(isForEveryone ? .grantForEveryone(level) : .grant(level), until: entry.end)
   }
 }

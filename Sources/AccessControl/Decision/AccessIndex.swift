@@ -7,12 +7,19 @@ public import Foundation
 public struct AccessIndex: Sendable {
   /// The grants of one holder.
   struct GrantTable: Sendable {
-    /// A grant without its key.
+    /// A grant without its key, small because there are many.
     struct Entry: Sendable {
-      let rights: Rights
-      let end: Date?
       let start: Date
-      let minutes: Int
+      let minutes: Int32
+      let rights: Rights
+
+      init(_ grant: Grant) {
+        start = grant.start
+        minutes = Int32(grant.minutes)
+        rights = grant.rights
+      }
+
+      var end: Date? { Grant.end(start: start, minutes: Int(minutes)) }
     }
 
     /// The entry for the whole application, which every decision reads.
@@ -22,10 +29,14 @@ public struct AccessIndex: Sendable {
     var patternCount = 0
   }
 
-  /// The place of a holder's grants.
-  struct Holder: Sendable, Hashable {
-    let application: ApplicationID
-    let holder: GrantHolder
+  /// What an application has.
+  struct Entry: Sendable {
+    /// Whether the application is open; nil while grants were put, but not their application.
+    var isOpen: Bool?
+    /// What everyone has, apart from the holders, because every decision reads it.
+    var everyone = GrantTable()
+    var holders: [GrantHolder: GrantTable] = [:]
+    var revocations: [TokenDigest: Date] = [:]
   }
 
   /// What ends by itself.
@@ -34,10 +45,9 @@ public struct AccessIndex: Sendable {
     case revocation(TokenDigest, ApplicationID)
   }
 
-  private(set) var applications: [ApplicationID: Application] = [:]
-  private(set) var openness: [ApplicationID: Bool] = [:]
-  private(set) var tables: [Holder: GrantTable] = [:]
-  private(set) var revocations: [ApplicationID: [TokenDigest: Date]] = [:]
+  private(set) var entries: [ApplicationID: Entry] = [:]
+  /// Apart from the entries, because no decision reads it.
+  private var applications: [ApplicationID: Application] = [:]
   private var endings = Deadlines<Ending>()
   private var endingCount = 0
 
@@ -62,22 +72,20 @@ public struct AccessIndex: Sendable {
   @discardableResult
   public mutating func put(_ application: Application) -> AccessChange {
     applications[application.id] = application
-    openness[application.id] = application.isOpen
+    entries[application.id, default: Entry()].isOpen = application.isOpen
     return .application(application.id)
   }
 
   /// Removes an application, its grants and its revocations.
   @discardableResult
   public mutating func removeApplication(_ id: ApplicationID) -> AccessChange? {
-    guard applications.removeValue(forKey: id) != nil else { return nil }
-    openness[id] = nil
-    for (holder, table) in tables where holder.application == id {
-      let entries = Array(table.entries.values) + [table.application].compactMap { $0 }
-      grantCount -= entries.count
-      endingCount -= entries.count { $0.end != nil }
-      tables[holder] = nil
+    applications[id] = nil
+    guard let entry = entries.removeValue(forKey: id) else { return nil }
+    for (_, table) in entry.tables {
+      grantCount -= table.all.count
+      endingCount -= table.all.count { $0.entry.end != nil }
     }
-    endingCount -= revocations.removeValue(forKey: id)?.count ?? 0
+    endingCount -= entry.revocations.count
     return .application(id)
   }
 
@@ -87,8 +95,7 @@ public struct AccessIndex: Sendable {
   @discardableResult
   public mutating func put(_ grant: Grant) -> AccessChange? {
     guard !grant.rights.isEmpty else { return removeGrant(grant.key) }
-    let entry = GrantTable.Entry(
-      rights: grant.rights, end: grant.end, start: grant.start, minutes: grant.minutes)
+    let entry = GrantTable.Entry(grant)
     let old = exchange(entry, at: grant.key)
     if let end = entry.end { insert(.grant(grant.key), at: end) }
     guard old?.rights != entry.rights || old?.end != entry.end else { return nil }
@@ -103,16 +110,12 @@ public struct AccessIndex: Sendable {
 
   /// The grants of an application, of one holder or of all, in no order.
   public func grants(of application: ApplicationID, holder: GrantHolder? = nil) -> [Grant] {
-    tables.flatMap { place, table -> [Grant] in
-      guard place.application == application, holder == nil || holder == place.holder else {
-        return []
-      }
-      let entries = table.entries.map { ($0.key, $0.value) }
-      let all = entries + (table.application.map { [(Scope.application, $0)] } ?? [])
-      return all.compactMap { scope, entry in
+    let tables = entries[application]?.tables ?? []
+    return tables.filter { holder == nil || holder == $0.holder }.flatMap { found, table in
+      table.all.compactMap { scope, entry in
         try? Grant(
-          entry.rights, on: Grant.Key(scope, of: application, holder: place.holder),
-          minutes: entry.minutes, start: entry.start)
+          entry.rights, on: Grant.Key(scope, of: application, holder: found),
+          minutes: Int(entry.minutes), start: entry.start)
       }
     }
   }
@@ -126,9 +129,7 @@ public struct AccessIndex: Sendable {
   private mutating func exchange(
     _ entry: GrantTable.Entry?, at key: Grant.Key
   ) -> GrantTable.Entry? {
-    let place = Holder(application: key.application, holder: key.holder)
-    let old = tables[place, default: GrantTable()].exchange(entry, at: key.scope)
-    if tables[place]?.isEmpty == true { tables[place] = nil }
+    let old = entries[key.application, default: Entry()].exchange(entry, at: key)
     grantCount += (entry == nil ? 0 : 1) - (old == nil ? 0 : 1)
     endingCount += (entry?.end == nil ? 0 : 1) - (old?.end == nil ? 0 : 1)
     return old
@@ -144,9 +145,8 @@ public struct AccessIndex: Sendable {
   public mutating func revoke(
     _ token: TokenDigest, of application: ApplicationID, until end: Date
   ) -> AccessChange? {
-    guard revocations[application, default: [:]].updateValue(end, forKey: token) == nil else {
-      return nil
-    }
+    let old = entries[application, default: Entry()].revocations.updateValue(end, forKey: token)
+    guard old == nil else { return nil }
     endingCount += 1
     insert(.revocation(token, application), at: end)
     return .token(token, of: application)
@@ -167,9 +167,8 @@ public struct AccessIndex: Sendable {
         guard let end = entry(at: key)?.end, end <= now else { continue }
         if let change = removeGrant(key) { changes.insert(change) }
       case .revocation(let token, let application):
-        guard let end = revocations[application]?[token], end <= now else { continue }
-        revocations[application]?[token] = nil
-        if revocations[application]?.isEmpty == true { revocations[application] = nil }
+        guard let end = entries[application]?.revocations[token], end <= now else { continue }
+        entries[application]?.revocations[token] = nil
         endingCount -= 1
       }
     }
@@ -177,7 +176,8 @@ public struct AccessIndex: Sendable {
   }
 
   private func entry(at key: Grant.Key) -> GrantTable.Entry? {
-    let table = tables[Holder(application: key.application, holder: key.holder)]
+    let found = entries[key.application]
+    let table = key.holder == .everyone ? found?.everyone : found?.holders[key.holder]
     return key.scope == .application ? table?.application : table?.entries[key.scope]
   }
 
@@ -186,16 +186,33 @@ public struct AccessIndex: Sendable {
     // Grants that are renewed leave their old ends behind.
     guard endings.count > 2 * endingCount + 1024 else { return }
     endings.removeAll()
-    for (place, table) in tables {
-      for (scope, entry) in table.all {
-        guard let end = entry.end else { continue }
-        let key = Grant.Key(scope, of: place.application, holder: place.holder)
-        endings.insert(.grant(key), at: end)
+    for (application, entry) in entries {
+      for (holder, table) in entry.tables {
+        for (scope, entry) in table.all {
+          guard let end = entry.end else { continue }
+          endings.insert(.grant(Grant.Key(scope, of: application, holder: holder)), at: end)
+        }
+      }
+      for (token, end) in entry.revocations {
+        endings.insert(.revocation(token, application), at: end)
       }
     }
-    for (application, tokens) in revocations {
-      for (token, end) in tokens { endings.insert(.revocation(token, application), at: end) }
-    }
+  }
+}
+
+extension AccessIndex.Entry {
+  /// All tables with their holders.
+  var tables: [(holder: GrantHolder, table: AccessIndex.GrantTable)] {
+    [(.everyone, everyone)] + holders.map { ($0.key, $0.value) }
+  }
+
+  mutating func exchange(
+    _ entry: AccessIndex.GrantTable.Entry?, at key: Grant.Key
+  ) -> AccessIndex.GrantTable.Entry? {
+    guard key.holder != .everyone else { return everyone.exchange(entry, at: key.scope) }
+    let old = holders[key.holder, default: AccessIndex.GrantTable()].exchange(entry, at: key.scope)
+    if holders[key.holder]?.isEmpty == true { holders[key.holder] = nil }
+    return old
   }
 }
 
@@ -203,7 +220,7 @@ extension AccessIndex.GrantTable {
   var isEmpty: Bool { application == nil && entries.isEmpty }
 
   /// All entries with their scopes.
-  var all: [(Scope, Entry)] {
+  var all: [(scope: Scope, entry: Entry)] {
     entries.map { ($0.key, $0.value) } + (application.map { [(.application, $0)] } ?? [])
   }
 

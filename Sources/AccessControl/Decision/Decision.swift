@@ -2,12 +2,26 @@ public import Foundation
 
 /// Whether an operation is allowed, why, and until when.
 public struct Decision: Sendable, Hashable {
+  /// What a grant that allows an operation covers.
+  public enum Level: Sendable, Hashable {
+    /// The whole application.
+    case application
+    /// The pattern that covers the channel.
+    case pattern
+    /// All groups.
+    case allGroups
+    /// The resource itself; for a consumer its channel too.
+    case name
+  }
+
   /// The rule that decided.
   public enum Reason: Sendable, Hashable {
     /// The application is open to everyone.
     case openApplication
-    /// A grant on a scope: the one that lasts longest, and of equals the broadest.
-    case grant(on: Scope, holder: GrantHolder)
+    /// A grant: the one that lasts longest, and of equals the broadest.
+    case grant(Level)
+    /// A grant for everyone, chosen by the same rule.
+    case grantForEveryone(Level)
     /// The resources of a token.
     case tokenResource
     /// A pattern of a token, by its place among the patterns of this kind.
@@ -65,14 +79,15 @@ public struct Decision: Sendable, Hashable {
   public func explanation(of operation: AccessOperation, on resource: Resource) -> String {
     let until = end.map { " until \($0.formatted(.iso8601))" } ?? ""
     return "\(operation.rawValue) on \(resource.scope) is \(isAllowed ? "allowed" : "refused")"
-      + "\(until): \(words(operation))"
+      + "\(until): \(words(operation, resource.scope))"
   }
 
-  private func words(_ operation: AccessOperation) -> String {
+  private func words(_ operation: AccessOperation, _ scope: Scope) -> String {
     let right = operation.right.map { "\($0)" } ?? "the secret key"
     return switch reason {
     case .openApplication: "the application is open"
-    case .grant(let scope, let holder): "a grant of \(right) on \(scope) for \(holder)"
+    case .grant(let level): "a grant of \(right) on \(level.words(scope)) for this caller"
+    case .grantForEveryone(let level): "a grant of \(right) on \(level.words(scope)) for everyone"
     case .tokenResource: "the token lists the name with \(right)"
     case .tokenPattern(let number): "pattern \(number + 1) of the token gives \(right)"
     case .signature: "the request is signed with the secret key"
@@ -90,6 +105,18 @@ public struct Decision: Sendable, Hashable {
     case .reservedName: "only the server sends messages to this channel"
     case .pattern: "a pattern is not a channel that has messages"
     case .notApplicable: "the operation does not work on this kind of resource"
+    }
+  }
+}
+
+extension Decision.Level {
+  /// What the grant covers, for an operation on a scope.
+  fileprivate func words(_ scope: Scope) -> String {
+    switch self {
+    case .application: "the application"
+    case .pattern: scope.channel?.coveringPattern.map { "pattern '\($0)'" } ?? "a pattern"
+    case .allGroups: "all groups"
+    case .name: "\(scope)"
     }
   }
 }

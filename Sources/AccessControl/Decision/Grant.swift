@@ -67,7 +67,9 @@ public struct Grant: Sendable, Hashable {
   }
 
   /// The moment from which the grant allows nothing; nil for a grant without end.
-  public var end: Date? {
+  public var end: Date? { Self.end(start: start, minutes: minutes) }
+
+  static func end(start: Date, minutes: Int) -> Date? {
     minutes == 0 ? nil : start.addingTimeInterval(Double(minutes) * 60)
   }
 }

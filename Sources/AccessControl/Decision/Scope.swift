@@ -7,7 +7,7 @@ public enum Scope: Sendable, Hashable {
   /// A channel group, or in a grant all groups, ``GroupName/all``.
   case group(GroupName)
   /// A consumer of a channel.
-  case consumer(Name, of: ChannelName)
+  indirect case consumer(Name, of: ChannelName)
   /// The metadata of a user, which PubNub's version 2 calls a uuid.
   case user(Name)
 

@@ -15,8 +15,9 @@ public struct TokenDigest: Sendable, Hashable {
 
 /// A token of version 3 whose signature was checked.
 ///
-/// Only a ``TokenSigner`` makes one. Whether it has ended or was revoked is up to the decision.
-public struct Token: Sendable {
+/// Only a ``TokenSigner`` makes one. Whether it has ended or was revoked is up to the decision. It is
+/// shared by reference, so that a principal is small.
+public final class Token: Sendable {
   /// The application whose secret key signed it.
   public let application: ApplicationID
 
