@@ -54,6 +54,7 @@ let package = Package(
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "MessageCipher", targets: ["MessageCipher"]),
+    .library(name: "AccessControl", targets: ["AccessControl"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     .library(name: "DesktopKeyring", targets: ["DesktopKeyring"]),
@@ -118,6 +119,8 @@ let package = Package(
     module("MessageCipher", ["VaultCrypto"]),
     // For the message server.
     module("Realtime", ["MessagingQueue", network("DequeModule", "swift-collections")]),
+    // Knows neither a socket nor a table: what a server decides, as values.
+    module("AccessControl", ["VaultCrypto"]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
@@ -186,6 +189,7 @@ let package = Package(
     tests(
       "MessageCipherTests",
       ["MessageCipher", "MessageCipherExamples", "DataVault", "DataVaultTesting", "VaultCrypto"]),
+    tests("AccessControlTests", ["AccessControl", "VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
     tests(

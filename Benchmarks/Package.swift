@@ -17,6 +17,7 @@ let package = Package(
       name: "Benchmarks",
       dependencies: [
         "CHeapUse",
+        .product(name: "AccessControl", package: "DataVault"),
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),

@@ -18,6 +18,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: [
         "CFuzzedSQLite",
+        .product(name: "AccessControl", package: "DataVault"),
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "MessageCipher", package: "DataVault"),
         .product(name: "MessagingQueue", package: "DataVault"),

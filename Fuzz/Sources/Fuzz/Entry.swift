@@ -16,6 +16,8 @@ private struct Harness {
     case "data": return Harness(run: DataFixture().run)
     case "lines": return Harness(run: LineFixture().run)
     case "messages": return Harness(run: try MessageFixture().run)
+    case "token": return Harness(run: TokenFixture().run)
+    case "signature": return Harness(run: SignatureFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)

@@ -74,6 +74,9 @@ struct Measurement {
       Measurement(name: LargeVaultCost.name, folder: "large-vault") { folder in
         [try await LargeVaultCost.measure(home: DataVaultHome(folder), rounds: rounds)]
       },
+      Measurement(name: AccessCost.name, folder: "access") { _ in
+        try AccessCost.measure(rounds: rounds)
+      },
     ] + [liteQueueCost, commandCost, installedSize].compactMap { $0 }
   }
 }

@@ -1,0 +1,139 @@
+public import Foundation
+
+extension AccessIndex {
+  /// Whether a principal can do an operation on a resource now, why, and until when.
+  ///
+  /// Nothing is allowed for lack of a rule. The rules and their order are those of
+  /// docs/reference/access.md; version 2 as PubNub's access manager evaluates it.
+  public func decide(
+    _ principal: Principal, _ operation: AccessOperation, _ resource: Resource, at now: Date
+  ) -> Decision {
+    guard let entry = entries[resource.application], let isOpen = entry.isOpen else {
+      return .refused(.unknownApplication)
+    }
+    guard operation.applies(to: resource.scope) else { return .refused(.notApplicable) }
+    if operation.sends, case .channel(let name) = resource.scope {
+      if name.isReserved { return .refused(.reservedName) }
+      if name.isPattern { return .refused(.pattern) }
+    }
+    switch principal {
+    case .signed(let signer):
+      return signer == resource.application
+        ? .allowed(.signature) : .refused(.otherApplication)
+    case .token(let token, let userID):
+      return entry.decide(token, userID: userID, operation, resource, at: now)
+    case .subscriber(let channel, let authorizer):
+      guard authorizer == resource.application else { return .refused(.otherApplication) }
+      if resource.scope == .channel(channel), operation.isForSubscriber {
+        return .allowed(.endpoint)
+      }
+    case .anonymous, .authKey, .user: break
+    }
+    return entry.decide(
+      principal.holder, operation, resource.scope, isOpen: isOpen, at: now)
+  }
+}
+
+extension AccessIndex.Entry {
+  /// A token decides alone.
+  fileprivate func decide(
+    _ token: Token, userID: String?, _ operation: AccessOperation, _ resource: Resource,
+    at now: Date
+  ) -> Decision {
+    guard token.application == resource.application else { return .refused(.otherApplication) }
+    if revocations[token.digest] != nil { return .refused(.tokenRevoked) }
+    guard now < token.end else { return .refused(.tokenExpired) }
+    if let authorized = token.contents.authorizedUserID,
+      userID?.utf8.elementsEqual(authorized.utf8) != true
+    {
+      return .refused(.otherUser)
+    }
+    guard let right = operation.right else { return .refused(.needsSignature) }
+    guard let rule = token.rule(giving: right, on: resource.scope) else {
+      return .refused(.noGrant)
+    }
+    return .allowed(rule, until: token.end)
+  }
+
+  fileprivate func decide(
+    _ holder: GrantHolder?, _ operation: AccessOperation, _ scope: Scope, isOpen: Bool,
+    at now: Date
+  ) -> Decision {
+    guard let right = operation.right else { return .refused(.needsSignature) }
+    let needsAuthority = scope.channel?.needsAuthority == true
+    var search = GrantSearch(right: right, now: now)
+    if !needsAuthority {
+      if isOpen, operation.isOpen { return .allowed(.openApplication) }
+      search.look(for: scope, in: everyone)
+    }
+    if let holder, !search.isUnlimited, let table = holders[holder] {
+      search.isForEveryone = false
+      search.look(for: scope, in: table)
+    }
+    return search.found ?? .refused(needsAuthority ? .needsAuthority : .noGrant)
+  }
+}
+
+extension AccessOperation {
+  /// Whether a Pusher client can do this on a channel for which it was authorized.
+  fileprivate var isForSubscriber: Bool {
+    switch self {
+    case .subscribe, .unsubscribe, .heartbeat, .hereNow, .clientEvent: true
+    default: false
+    }
+  }
+}
+
+/// Looks for the grant that allows an operation longest, from the broadest level to the narrowest.
+private struct GrantSearch {
+  let right: Rights
+  let now: Date
+  /// Whether the grants that are read are those of everyone.
+  var isForEveryone = true
+  private(set) var found: Decision?
+
+  init(right: Rights, now: Date) {
+    self.right = right
+    self.now = now
+  }
+
+  /// Whether nothing can last longer than what was found.
+  var isUnlimited: Bool {
+    guard let found else { return false }
+    return found.end == nil
+  }
+
+  mutating func look(for scope: Scope, in table: AccessIndex.GrantTable) {
+    consider(table.application, .application)
+    guard !isUnlimited, !table.entries.isEmpty else { return }
+    switch scope {
+    case .application: return
+    case .channel(let name): lookForPattern(of: name, in: table)
+    case .consumer(_, let channel):
+      lookForPattern(of: channel, in: table)
+      consider(table.entries[.channel(channel)], .name)
+    case .group(let name): consider(table.entries[.group(name.covering)], .allGroups)
+    case .user: break
+    }
+    guard !isUnlimited else { return }
+    consider(table.entries[scope], .name)
+  }
+
+  private mutating func lookForPattern(
+    of name: ChannelName, in table: AccessIndex.GrantTable
+  ) {
+    guard table.patternCount > 0, let pattern = name.coveringPattern else { return }
+    consider(table.entries[.channel(pattern)], .pattern)
+  }
+
+  private mutating func consider(
+    _ entry: AccessIndex.GrantTable.Entry?, _ level: Decision.Level
+  ) {
+    guard let entry, entry.rights.isSuperset(of: right), !isUnlimited else { return }
+    if let end = entry.end {
+      guard now < end else { return }
+      if let other = found?.end, end <= other { return }
+    }
+    found = .allowed(isForEveryone ? .grantForEveryone(level) : .grant(level), until: entry.end)
+  }
+}
