@@ -18,6 +18,8 @@ let serviceLifecycle = Target.Dependency.product(
   name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
+let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { network($0, "swift-nio") }
+let nioSSL = network("NIOSSL", "swift-nio-ssl")
 
 /// A product that only the message server uses: a dependent that writes `traits: []` does not fetch it.
 func network(_ name: String, _ package: String) -> Target.Dependency {
@@ -61,6 +63,7 @@ let package = Package(
     // libsealedsqlite.so, which the sqlite3 shell and Python load: scripts/extension.
     .library(name: "sealedsqlite", type: .dynamic, targets: ["SealedSQLiteExtension"]),
     .executable(name: "datavault", targets: ["DataVaultCommand"]),
+    .executable(name: "datavaultd", targets: ["DataVaultServerCommand"]),
   ],
   traits: [
     .trait(name: "Network", description: "What only the message server uses."),
@@ -74,6 +77,8 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", .upToNextMinor(from: "7.10.0")),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
   ],
   targets: [
     // C, as the distribution ships it.
@@ -87,6 +92,8 @@ let package = Package(
     // So do libsecret's.
     .systemLibrary(
       name: "CLibsecret", pkgConfig: "gobject-2.0", providers: [.apt(["libsecret-1-dev"])]),
+
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     // The house, bottom up. Arrows point down only: docs/explanation/architecture.md.
     module("FileLayer", [system]),
@@ -115,12 +122,25 @@ let package = Package(
       [
         "MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle, grdb, logging, metrics,
       ]),
+    // A strict reader of JSON, for what comes from others.
+    module("StrictJSON", []),
     // For clients, whose server has no key.
-    module("MessageCipher", ["VaultCrypto"]),
+    module("MessageCipher", ["StrictJSON", "VaultCrypto"]),
     // For the message server.
     module("Realtime", ["MessagingQueue", network("DequeModule", "swift-collections")]),
     // Knows neither a socket nor a table: what a server decides, as values.
-    module("AccessControl", ["VaultCrypto"]),
+    module("AccessControl", ["StrictJSON", "VaultCrypto"]),
+    // The tables of applications, grants and groups, and what they say now, in memory.
+    module(
+      "ApplicationStore",
+      ["AccessControl", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", grdb]),
+    module(
+      "MessagingServer",
+      [
+        "ApplicationStore", "Realtime", "AccessControl", "StrictJSON", "MessagingQueueLifecycle",
+        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "CZlib", logging, metrics,
+        serviceLifecycle, system, nioSSL,
+      ] + nio),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
@@ -130,6 +150,14 @@ let package = Package(
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
         "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging,
         system,
+      ],
+      swiftSettings: settings),
+
+    .executableTarget(
+      name: "DataVaultServerCommand",
+      dependencies: [
+        "MessagingServer", "ApplicationStore", "AccessControl", "MessagingQueue", "VaultedDatabase",
+        "DataVault", "VaultCrypto", "FileLayer", argumentParser, logging, system,
       ],
       swiftSettings: settings),
 
@@ -242,6 +270,20 @@ let package = Package(
         serviceLifecycle, .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),
+    tests("StrictJSONTests", ["StrictJSON"]),
+    tests(
+      "ApplicationStoreTests",
+      [
+        "ApplicationStore", "AccessControl", "MessagingQueue", "VaultedDatabase", "DataVault",
+        "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, system,
+      ]),
+    tests(
+      "MessagingServerTests",
+      [
+        "MessagingServer", "ApplicationStore", "Realtime", "AccessControl", "StrictJSON",
+        "MessagingQueue", "VaultedDatabase", "DataVault", "DataVaultTesting", "VaultCrypto",
+        "FileLayer", grdb, logging, system, nioSSL,
+      ] + nio),
     tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(
       "ExtensionTests",
@@ -259,6 +301,11 @@ let package = Package(
       ]),
   ]
 )
+
+// For work on a part: DATAVAULT_TESTS=RealtimeTests,CommandTests builds no other tests.
+if let chosen = Context.environment["DATAVAULT_TESTS"]?.split(separator: ",").map(String.init) {
+  package.targets.removeAll { $0.type == .test && !chosen.contains($0.name) }
+}
 
 // For `make docs` alone: dependents need no documentation tool.
 if Context.environment["DATAVAULT_DOCS"] != nil {

@@ -1,0 +1,2 @@
+/// Placeholder of the layout.
+package enum StrictJSONLayout {}
