@@ -144,19 +144,27 @@ let package = Package(
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
+    // What the programs share: arguments, secrets, output, exit codes.
+    module(
+      "CommandInterface",
+      [
+        "MessagingQueue", "VaultedDatabase", "SealedVFS", "DataVault", "SecretServiceStore",
+        "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging, system,
+      ]),
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
-        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging,
-        system,
+        "CommandInterface", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
+        "DataVault",
+        "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, system,
       ],
       swiftSettings: settings),
 
     .executableTarget(
       name: "DataVaultServerCommand",
       dependencies: [
-        "MessagingServer", "ApplicationStore", "AccessControl", "MessagingQueue", "VaultedDatabase",
+        "CommandInterface", "MessagingServer", "ApplicationStore", "AccessControl",
+        "MessagingQueue", "VaultedDatabase",
         "DataVault", "VaultCrypto", "FileLayer", argumentParser, logging, system,
       ],
       swiftSettings: settings),

@@ -29,7 +29,7 @@ import Testing
 
   /// The rows of the command's table for an error type: code and exit code.
   private static func exitCodes(of type: String) throws -> [String: String] {
-    let source = try Repository.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    let source = try Repository.text("Sources/CommandInterface/Output/ExitStatus.swift")
     var numbers = Dictionary(
       uniqueKeysWithValues: source.matches(of: /case (\w+) = (\d+)/)
         .map { (".\($0.output.1)", String($0.output.2)) })
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func `the page lists each exit code with its name`() throws {
-    let source = try Repository.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    let source = try Repository.text("Sources/CommandInterface/Output/ExitStatus.swift")
     let page = try Repository.text("docs/reference/exit-codes.md")
     let named = source.matches(of: /case (\w+) = (\d+)/).map {
       "| \($0.output.2) | `\($0.output.1)` |"

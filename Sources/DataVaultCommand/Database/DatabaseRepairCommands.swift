@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage

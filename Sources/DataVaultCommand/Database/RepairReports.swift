@@ -1,3 +1,4 @@
+internal import CommandInterface
 internal import SealedVFS
 
 /// The report of `database verify`.

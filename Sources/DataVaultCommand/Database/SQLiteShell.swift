@@ -1,3 +1,4 @@
+internal import CommandInterface
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
@@ -180,5 +181,36 @@ extension String {
   /// The text in double quotes of an argument of a dot command.
   fileprivate var escapedForShell: String {
     replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+  }
+}
+
+extension Environment {
+  /// The directory of this program, whatever links lead to it.
+  fileprivate static var programDirectory: FilePath {
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let count = unsafe readlink("/proc/self/exe", &path, Int(PATH_MAX))
+    let program =
+      count > 0
+      ? String(decoding: path[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+      : "/usr/bin/datavault"
+    return FilePath(program).removingLastComponent()
+  }
+
+  /// All variables as `NAME=VALUE`, with other values of some.
+  ///
+  /// - Returns: bytes, because a variable need not be UTF-8.
+  fileprivate static func all(with values: [String: String]) -> [[CChar]] {
+    var variables = values.map { Array("\($0)=\($1)".utf8CString) }
+    var index = 0
+    while let variable = unsafe environ[index] {
+      index += 1
+      let isReplaced = values.keys.contains {
+        unsafe strncmp(variable, "\($0)=", $0.utf8.count + 1) == 0
+      }
+      if isReplaced { continue }
+      variables.append(
+        unsafe Array(UnsafeBufferPointer(start: variable, count: strlen(variable) + 1)))
+    }
+    return variables
   }
 }

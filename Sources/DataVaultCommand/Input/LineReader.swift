@@ -1,3 +1,4 @@
+internal import CommandInterface
 internal import FileLayer
 internal import Glibc
 

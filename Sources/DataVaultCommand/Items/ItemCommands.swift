@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import DataVault
 internal import Glibc
 internal import VaultCrypto

@@ -1,3 +1,5 @@
+internal import CommandInterface
+internal import DataVault
 internal import MessagingQueue
 internal import SealedVFS
 internal import Synchronization
@@ -100,5 +102,18 @@ final class ProgressLine: Sendable {
     }
     if isShown { StandardError.write("\r\(Terminal.eraseToEndOfLine)") }
     if !wasCleared { Detail.say("\(work) took \(PeopleText.seconds(since: start))") }
+  }
+}
+
+extension VaultAccess {
+  /// Runs `body` with the open vault of an existing queue and without an engine, and shows its
+  /// progress.
+  func withVault<Result>(
+    _ progress: String, _ body: (Vault, ProgressLine) async throws -> Result
+  ) async throws -> Result {
+    let vault = try await queueVault()
+    let line = ProgressLine(progress)
+    defer { line.clear() }
+    return try await body(vault, line)
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import MessagingQueue
 
 /// The command `datavault queue history CHANNEL`.

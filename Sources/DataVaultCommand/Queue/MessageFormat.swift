@@ -1,3 +1,4 @@
+internal import CommandInterface
 internal import MessagingQueue
 
 /// The format of messages in a stream: each message is a line, or a JSON object on a line.

@@ -1,4 +1,5 @@
 public import ArgumentParser
+internal import CommandInterface
 internal import Foundation
 public import MessagingQueue
 

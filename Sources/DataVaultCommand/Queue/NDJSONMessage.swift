@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import MessagingQueue
 
 /// A line of JSON from which a message is read: `payload` if it is UTF-8, otherwise `payloadBase64`.

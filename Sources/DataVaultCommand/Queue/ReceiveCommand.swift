@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import MessagingQueue
 
 /// The command `datavault queue receive CHANNEL`.
@@ -163,4 +164,9 @@ struct OutputPage {
   func messageCount(within byteCount: Int) -> Int {
     ends.prefix { $0 <= byteCount }.count
   }
+}
+
+extension DurationArgument {
+  /// How long a lease lasts, unless an option says otherwise.
+  static let standardLease = DurationArgument(.seconds(30), "30s")
 }

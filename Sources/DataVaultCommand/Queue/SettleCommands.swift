@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import MessagingQueue
 
 /// The arguments of the commands that settle messages leased by `queue receive --no-ack --ndjson`.

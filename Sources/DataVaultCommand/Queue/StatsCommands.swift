@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import MessagingQueue
 
 /// The command `datavault queue channels`.
@@ -63,7 +64,7 @@ struct StatsCommand: AsyncParsableCommand, VaultAccess {
   @Option(
     help: ArgumentHelp(
       "The time between two counts of --watch, at least 100ms.", valueName: "time"))
-  var interval = DurationArgument.standardInterval
+  var interval = DurationArgument(.seconds(2), "2s")
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var homeOptions: HomeOptions
@@ -106,7 +107,7 @@ struct StatsCommand: AsyncParsableCommand, VaultAccess {
   }
 
   private static func table(_ statistics: EngineStatistics) -> String {
-    DataVaultCommand.table(
+    CommandInterface.table(
       ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header,
       statistics.channels.flatMap(rows))
   }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import DataVault
 
 /// The command `datavault policy`.

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import DataVault
 internal import MessagingQueue
 internal import VaultedDatabase
@@ -102,12 +103,5 @@ struct CleanUpFirstRunCommand: AsyncParsableCommand {
     } else {
       try confirm("nothing to clean up")
     }
-  }
-}
-
-extension VaultID {
-  /// The hint that names the command which secures the vault.
-  var securingHint: String {
-    self == .messaging ? "run datavault secure" : "run datavault change-password \(self)"
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandInterface
 internal import DataVault
 internal import DesktopKeyring
 internal import VaultedDatabase
@@ -30,7 +31,7 @@ struct UnlockCommand: AsyncParsableCommand, VaultAccess {
   @Option(
     name: .customLong("for"),
     help: ArgumentHelp("How long the session lasts, from 1s to 366d.", valueName: "time"))
-  var duration = DurationArgument.standardSession
+  var duration = DurationArgument(.seconds(900), "15m")
 
   @Flag(
     name: .customLong("remember"),

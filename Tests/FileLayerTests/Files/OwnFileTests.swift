@@ -120,7 +120,7 @@ private enum ForeignFile: String, CaseIterable, CustomTestStringConvertible {
     // The terminal and /dev/null are exempt.
     #expect(
       found.sorted() == [
-        "DataVaultCommand/Input/Environment.swift", "DataVaultCommand/Input/Terminal.swift",
+        "CommandInterface/Input/Environment.swift", "CommandInterface/Input/Terminal.swift",
         "FileLayer/OwnFile.swift",
       ])
   }

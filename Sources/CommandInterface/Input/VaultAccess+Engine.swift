@@ -1,11 +1,11 @@
-internal import DataVault
-internal import MessagingQueue
+package import DataVault
+package import MessagingQueue
 internal import VaultedDatabase
 
 /// Starts the engine for a queue command.
 extension VaultAccess {
   /// Runs `body` on the engine of an existing queue, and always stops the engine.
-  func runEngine<Result>(
+  package func runEngine<Result>(
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
     try await demandDatabase()
@@ -15,7 +15,7 @@ extension VaultAccess {
   /// Runs `body` on the engine, and always stops it.
   ///
   /// A first start can create the vault and the database.
-  func runOrMakeEngine<Result>(
+  package func runOrMakeEngine<Result>(
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
     let engine = try await startEngine()
@@ -54,16 +54,10 @@ extension VaultAccess {
     return engine
   }
 
-  /// Runs `body` with the open vault of an existing queue and without an engine, and shows its
-  /// progress.
-  func withVault<Result>(
-    _ progress: String, _ body: (Vault, ProgressLine) async throws -> Result
-  ) async throws -> Result {
+  /// Opens the vault of an existing queue, for work without an engine.
+  package func queueVault() async throws -> Vault {
     try await demandDatabase()
-    let vault = try await self.vault()
-    let line = ProgressLine(progress)
-    defer { line.clear() }
-    return try await body(vault, line)
+    return try await vault()
   }
 
   private func vault() async throws -> Vault {

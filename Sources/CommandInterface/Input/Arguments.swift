@@ -1,12 +1,29 @@
 internal import ArgumentParser
 internal import Glibc
 
-/// The arguments of the command line.
-enum Arguments {
+/// The arguments of a program's command line.
+struct Arguments {
+  private let program: any CommandProgram.Type
+  /// The arguments without the program's name.
+  let words: [String]
+
+  private init(_ program: any CommandProgram.Type, _ words: [String]) {
+    self.program = program
+    self.words = words
+  }
+
+  /// The arguments of this process, with the options of every command where the parser expects them.
+  init(of program: any CommandProgram.Type) {
+    self.init(program, Self.withSharedOptionsLast(Array(CommandLine.arguments.dropFirst())))
+  }
+
+  /// The arguments after the first one.
+  var rest: Arguments { Arguments(program, Array(words.dropFirst())) }
+
   /// Refuses arguments that are not UTF-8.
   ///
   /// Swift replaces such bytes: two different names, or two different homes, would become equal.
-  static func requireUTF8() throws(CommandFailure) {
+  func requireUTF8() throws(CommandFailure) {
     for index in 0..<Int(CommandLine.argc) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
       guard unsafe String(validatingCString: argument) != nil else {
@@ -18,7 +35,7 @@ enum Arguments {
 
   /// Moves the options of every command from before the command to its end, where the parser expects
   /// them.
-  static func withSharedOptionsLast(_ arguments: [String]) -> [String] {
+  private static func withSharedOptionsLast(_ arguments: [String]) -> [String] {
     var rest = arguments[...]
     var options: [String] = []
     while let first = rest.first,
@@ -38,44 +55,35 @@ enum Arguments {
     return rest[..<end] + options + rest[end...]
   }
 
-  /// The options that a command can take several times.
-  private static func repeatableOptions(of command: String?) -> Set<Substring> {
-    let options: Set<Substring> = ["--channel", "--drop", "--header"]
-    guard command == "rotate" else { return options }
-    return options.union([
-      "--recovery-code-file", "--recovery-code-fd", "--recovery-code-prompt", "--unlock-key-file",
-      "--unlock-key-fd",
-    ])
-  }
-
   /// Refuses an option that is given twice: the parser would ignore all values except the last.
-  static func requireSingleOptions(_ arguments: [String]) throws(CommandFailure) {
-    let repeatable = repeatableOptions(of: arguments.first)
+  func requireSingleOptions() throws(CommandFailure) {
+    let repeatable = program.repeatableOptions(of: words.first)
     var given: [Substring: Substring] = [:]
-    for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
+    for argument in words.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
       let option = argument.prefix { $0 != "=" }
       guard !repeatable.contains(option),
         let earlier = given.updateValue(option, forKey: option.replacing("--no-", with: "--"))
       else { continue }
       let message =
         earlier == option ? "\(option) is given twice" : "\(earlier) and \(option) are both given"
-      throw CommandFailure(.usage, message.onOneLine, hint: helpHint(for: arguments))
+      throw CommandFailure(.usage, message.onOneLine, hint: helpHint)
     }
   }
 
-  private static let listHint = "run 'datavault help' to list the commands"
+  private var listHint: String { "run '\(program.name) help' to list the commands" }
 
   /// The hint at the help of the command that the arguments begin with.
-  static func helpHint(for arguments: [String]) -> String {
-    let names = arguments.prefix(command(of: arguments).nameCount)
-    return names.isEmpty ? listHint : "run 'datavault help \(names.joined(separator: " "))'"
+  var helpHint: String {
+    let names = words.prefix(command.nameCount)
+    return names.isEmpty
+      ? listHint : "run '\(program.name) help \(names.joined(separator: " "))'"
   }
 
   /// The failure for an argument that stands where a command must, and names none.
-  static func unknownCommand(in arguments: [String]) -> CommandFailure? {
-    let (nameCount, command) = command(of: arguments)
+  var unknownCommand: CommandFailure? {
+    let (nameCount, command) = command
     let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
-    guard let argument = arguments.dropFirst(nameCount).first, !names.isEmpty,
+    guard let argument = words.dropFirst(nameCount).first, !names.isEmpty,
       !argument.hasPrefix("-"), argument != "help"
     else { return nil }
     return CommandFailure(
@@ -83,21 +91,19 @@ enum Arguments {
   }
 
   /// The command that the arguments begin with, and how many of them name it.
-  static func command(
-    of arguments: [String]
-  ) -> (nameCount: Int, command: any ParsableCommand.Type) {
-    var command: any ParsableCommand.Type = Program.self
-    for (index, argument) in arguments.enumerated() {
+  var command: (nameCount: Int, command: any ParsableCommand.Type) {
+    var command: any ParsableCommand.Type = program
+    for (index, argument) in words.enumerated() {
       let subcommands = command.configuration.subcommands
       guard let next = subcommands.first(where: { $0.configuration.commandName == argument })
       else { return (index, command) }
       command = next
     }
-    return (arguments.count, command)
+    return (words.count, command)
   }
 
-  private static func hint(for argument: String, among names: [String]) -> String {
-    let near = names.map { (name: $0, distance: distance($0, argument)) }
+  private func hint(for argument: String, among names: [String]) -> String {
+    let near = names.map { (name: $0, distance: Self.distance($0, argument)) }
       .filter { $0.distance <= max(2, argument.count / 3) || $0.name.hasPrefix(argument) }
       .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
       .prefix(3).map { "'\($0.name)'" }

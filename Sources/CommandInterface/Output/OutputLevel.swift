@@ -3,7 +3,7 @@ internal import Logging
 internal import Synchronization
 
 /// The options `--quiet` and `--verbose` of every command.
-struct OutputLevelOptions: ParsableArguments {
+package struct OutputLevelOptions: ParsableArguments {
   @Flag(
     name: .customLong("quiet"),
     help: "Print only results, errors, questions, and the warning that a vault is not secured.")
@@ -14,8 +14,11 @@ struct OutputLevelOptions: ParsableArguments {
     help: "Also say which home is used, what opens the vault, and how long each step takes.")
   var isVerbose = false
 
+  /// Creates the options without values, for the parser.
+  package init() {}
+
   /// Sets the level for the whole program.
-  func validate() throws {
+  package func validate() throws {
     guard !isQuiet || !isVerbose else {
       throw ValidationError("give only one of --quiet and --verbose")
     }
@@ -24,7 +27,7 @@ struct OutputLevelOptions: ParsableArguments {
 }
 
 /// What the program prints in addition to its results and errors.
-enum OutputLevel {
+package enum OutputLevel {
   /// Only results, errors and questions.
   case quiet
   /// Progress, confirmations and warnings.
@@ -35,7 +38,7 @@ enum OutputLevel {
   private static let level = Mutex(OutputLevel.normal)
 
   /// The level of the command; `normal` until its arguments are known.
-  static var current: OutputLevel {
+  package static var current: OutputLevel {
     get { level.withLock { $0 } }
     set { level.withLock { $0 = newValue } }
   }
@@ -51,11 +54,11 @@ enum OutputLevel {
 }
 
 /// Details of what a command does, for `--verbose`: a line each on standard error, without a secret.
-enum Detail {
+package enum Detail {
   private static let said = Mutex<Set<String>>([])
 
   /// Prints a line once.
-  static func say(_ text: @autoclosure () -> String) {
+  package static func say(_ text: @autoclosure () -> String) {
     guard OutputLevel.current == .verbose else { return }
     let text = text()
     if said.withLock({ $0.insert(text).inserted }) { StandardError.say(text) }
@@ -64,7 +67,7 @@ enum Detail {
   /// Says how long a step took, if it succeeds.
   ///
   /// - Parameter step: the completed step, such as "started the engine".
-  static func timing<Result>(
+  package static func timing<Result>(
     _ step: @autoclosure () -> String, _ body: () async throws -> Result
   ) async rethrows -> Result {
     let start = ContinuousClock.now

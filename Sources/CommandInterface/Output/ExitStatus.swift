@@ -1,10 +1,10 @@
-internal import DataVault
-internal import MessagingQueue
-internal import SealedVFS
-internal import VaultedDatabase
+package import DataVault
+package import MessagingQueue
+package import SealedVFS
+package import VaultedDatabase
 
 /// The exit codes, from sysexits.h.
-enum ExitStatus: Int32, CaseIterable {
+package enum ExitStatus: Int32, CaseIterable {
   case usage = 64
   case badData = 65
   case notFound = 66
@@ -29,13 +29,19 @@ enum ExitStatus: Int32, CaseIterable {
     case .policy: "A policy forbids it."
     }
   }
+
+  /// The exit codes as a paragraph of a program's help.
+  package static var listing: String {
+    let codes = allCases.map { "\n  \($0.rawValue)  \($0.meaning)" }
+    return "Exit codes:\(codes.joined())"
+  }
 }
 
 /// An error type of the libraries, with a table of the exit codes of its error codes.
 ///
 /// `docs/reference/exit-codes.md` explains the tables. A test compares it with them, and finds an
 /// error code without a row.
-protocol ErrorWithExitCode: Error {
+package protocol ErrorWithExitCode: Error {
   associatedtype Code: Hashable
   var code: Code { get }
   var message: String { get }
@@ -47,14 +53,15 @@ protocol ErrorWithExitCode: Error {
 }
 
 extension ErrorWithExitCode {
-  var exitStatus: ExitStatus {
+  /// The exit code of this error, by its code or by the error beneath.
+  package var exitStatus: ExitStatus {
     if let status = Self.exitCodes[code] ?? nil { return status }
     return underlying.map { CommandFailure(translating: $0).status } ?? .inputOutput
   }
 }
 
 extension VaultError: ErrorWithExitCode {
-  static let exitCodes: [Code: ExitStatus?] = [
+  package static let exitCodes: [Code: ExitStatus?] = [
     .invalidArgument: .usage, .nameEmpty: .usage, .nameTooLong: .usage,
     .damaged: .badData, .newerVersion: .badData, .notSealedData: .badData,
     .secretTooLarge: .badData,
@@ -83,7 +90,7 @@ extension VaultError: ErrorWithExitCode {
 }
 
 extension EngineError: ErrorWithExitCode {
-  static let exitCodes: [Code: ExitStatus?] = [
+  package static let exitCodes: [Code: ExitStatus?] = [
     .vault: nil,
     .invalidArgument: .usage, .invalidChannel: .usage,
     .damaged: .badData, .databaseMismatch: .badData, .invalidFile: .badData,
@@ -103,7 +110,7 @@ extension EngineError: ErrorWithExitCode {
 }
 
 extension VaultedDatabaseError: ErrorWithExitCode {
-  static let exitCodes: [Code: ExitStatus?] = [
+  package static let exitCodes: [Code: ExitStatus?] = [
     .database: nil, .vault: nil,
     .invalidArgument: .usage, .sameKey: .usage,
     .damaged: .badData, .databaseMismatch: .badData, .newerVersion: .badData,
@@ -118,7 +125,7 @@ extension VaultedDatabaseError: ErrorWithExitCode {
 }
 
 extension SealedDatabaseError: ErrorWithExitCode {
-  static let exitCodes: [Code: ExitStatus?] = [
+  package static let exitCodes: [Code: ExitStatus?] = [
     .invalidArgument: .usage, .keyInText: .usage, .keyNotNamed: .usage, .sameKey: .usage,
     .vacuumTargetRefused: .usage,
     .damaged: .badData, .damagedJournal: .badData, .damagedPage: .badData, .fileReplaced: .badData,

@@ -1,27 +1,36 @@
 internal import Glibc
-internal import VaultCrypto
+package import VaultCrypto
 
 /// A descriptor to write to, which reports exactly how many bytes it has accepted.
-struct OutputDescriptor {
-  static let standardOutput = OutputDescriptor(number: STDOUT_FILENO)
-  static let standardError = OutputDescriptor(number: STDERR_FILENO)
+package struct OutputDescriptor {
+  /// Descriptor 1.
+  package static let standardOutput = OutputDescriptor(number: STDOUT_FILENO)
+  /// Descriptor 2.
+  package static let standardError = OutputDescriptor(number: STDERR_FILENO)
 
-  let number: Int32
+  /// The descriptor's number.
+  package let number: Int32
 
-  /// The result of a write.
-  struct Outcome {
-    /// How many bytes the descriptor has accepted.
-    var takenByteCount: Int
-    /// The error that ended the write; nil if all bytes were accepted.
-    var errorNumber: Int32?
+  /// A descriptor, which stays open.
+  package init(number: Int32) {
+    self.number = number
   }
 
-  var isTerminal: Bool { isatty(number) == 1 }
+  /// The result of a write.
+  package struct Outcome {
+    /// How many bytes the descriptor has accepted.
+    package var takenByteCount: Int
+    /// The error that ended the write; nil if all bytes were accepted.
+    package var errorNumber: Int32?
+  }
+
+  /// Whether it is a terminal.
+  package var isTerminal: Bool { isatty(number) == 1 }
 
   /// Writes all bytes, and waits as long as necessary.
   ///
   /// It stops at the first error.
-  func write(_ bytes: [UInt8]) -> Outcome {
+  package func write(_ bytes: [UInt8]) -> Outcome {
     unsafe bytes.withUnsafeBytes { unsafe write($0) }
   }
 
@@ -43,20 +52,21 @@ struct OutputDescriptor {
   }
 
   /// Writes all bytes, or throws.
-  func writeAll(_ bytes: [UInt8]) throws(CommandFailure) {
+  package func writeAll(_ bytes: [UInt8]) throws(CommandFailure) {
     if let errorNumber = write(bytes).errorNumber {
       throw Self.failure(errorNumber)
     }
   }
 
   /// Writes all bytes of a secret, without copying it out of its locked memory.
-  func writeAll(_ secret: borrowing SecretBytes) throws(CommandFailure) {
+  package func writeAll(_ secret: borrowing SecretBytes) throws(CommandFailure) {
     if let errorNumber = unsafe secret.withUnsafeBytes({ unsafe write($0) }).errorNumber {
       throw Self.failure(errorNumber)
     }
   }
 
-  static func failure(_ errorNumber: Int32) -> CommandFailure {
+  /// The failure of a write to standard output.
+  package static func failure(_ errorNumber: Int32) -> CommandFailure {
     if errorNumber == EPIPE {
       return CommandFailure(.inputOutput, "the reader of standard output has closed the pipe")
     }
@@ -71,19 +81,19 @@ struct OutputDescriptor {
 }
 
 /// The system's message for an `errno`, in lower case.
-func systemMessage(_ errorNumber: Int32) -> String {
+package func systemMessage(_ errorNumber: Int32) -> String {
   unsafe String(cString: strerror(errorNumber)).lowercased()
 }
 
 /// Numbers of a table or report on standard output: for people if it is a terminal, otherwise raw.
 extension OutputDescriptor {
   /// - Parameter unit: what follows the raw number.
-  static func size(byteCount: Int, unit: String = "") -> String {
+  package static func size(byteCount: Int, unit: String = "") -> String {
     standardOutput.isTerminal ? PeopleText.size(byteCount: byteCount) : "\(byteCount)\(unit)"
   }
 
   /// - Parameter unit: what follows the raw number.
-  static func age(seconds: Int64, unit: String = "s") -> String {
+  package static func age(seconds: Int64, unit: String = "s") -> String {
     standardOutput.isTerminal ? PeopleText.age(seconds: seconds) : "\(seconds)\(unit)"
   }
 }

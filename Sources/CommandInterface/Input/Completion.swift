@@ -1,4 +1,4 @@
-internal import ArgumentParser
+package import ArgumentParser
 internal import DataVault
 internal import Glibc
 internal import MessagingQueue
@@ -9,14 +9,14 @@ internal import VaultedDatabase
 ///
 /// A shell asks for it at each press of the tab key. So it asks no question, changes no file, ends
 /// within a second, and offers nothing where anything is wrong: the command itself reports the error.
-enum Completion {
+package enum Completion {
   /// The vaults of the home.
-  static let vaults = CompletionKind.custom { words, _, _ in
+  package static let vaults = CompletionKind.custom { words, _, _ in
     await offered(words) { home in try await Vault.list(in: home.store).map(\.rawValue) }
   }
 
   /// The items of the vault that the line names, if a session opens it.
-  static let items = CompletionKind.custom { words, index, _ in
+  package static let items = CompletionKind.custom { words, index, _ in
     await offered(words) { home in
       guard index > 0, index <= words.count,
         let vault = try await openVault(VaultID(words[index - 1]), in: home)
@@ -26,7 +26,7 @@ enum Completion {
   }
 
   /// The channels of the home's queue, if a session opens its vault.
-  static let channels = CompletionKind.custom { words, _, _ in
+  package static let channels = CompletionKind.custom { words, _, _ in
     await offered(words) { home in
       guard let vault = try await openVault(.messaging, in: home) else { return [] }
       return try await home.channelNames(vault: vault)

@@ -1,11 +1,11 @@
 internal import ArgumentParser
-internal import DesktopKeyring
+package import DesktopKeyring
 internal import SecretServiceStore
-internal import SystemPackage
-internal import VaultedDatabase
+package import SystemPackage
+package import VaultedDatabase
 
 /// The options that every command on a home has: `--home`, `--store`, and those of its output.
-struct HomeOptions: ParsableArguments {
+package struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("home"),
     help: ArgumentHelp(
@@ -26,8 +26,11 @@ struct HomeOptions: ParsableArguments {
 
   @OptionGroup var level: OutputLevelOptions
 
+  /// Creates the options without values, for the parser.
+  package init() {}
+
   /// The home; it is also refused while a variable for all commands has a value that is not one.
-  func home() throws(CommandFailure) -> DataVaultHome {
+  package func home() throws(CommandFailure) -> DataVaultHome {
     _ = try Environment.requiresSecuredVault()
     let given = if let path { path } else { try Self.standard() }
     let path = try FilePath.absolute(given, "--home")
@@ -56,7 +59,7 @@ struct HomeOptions: ParsableArguments {
 
 extension DataVaultHome {
   /// The keys of this home's vaults in the desktop's keyring.
-  var keyring: DesktopKeyring {
+  package var keyring: DesktopKeyring {
     let choice = store is SecretServiceStore ? StoreChoice.secretService : .file
     return DesktopKeyring(home: path, store: choice.rawValue)
   }
@@ -66,7 +69,9 @@ extension FilePath {
   /// The absolute path of an argument.
   ///
   /// - Parameter argument: its name, for messages.
-  static func absolute(_ path: String, _ argument: String) throws(CommandFailure) -> FilePath {
+  package static func absolute(_ path: String, _ argument: String) throws(CommandFailure)
+    -> FilePath
+  {
     guard !path.isEmpty else { throw CommandFailure(.usage, "\(argument) is empty") }
     let given = FilePath(path)
     if given.isAbsolute { return given }
@@ -80,7 +85,7 @@ extension FilePath {
 }
 
 /// The values of `--store`.
-enum StoreChoice: String, ExpressibleByArgument, CaseIterable {
+package enum StoreChoice: String, ExpressibleByArgument, CaseIterable {
   case file
   case secretService = "secret-service"
 }

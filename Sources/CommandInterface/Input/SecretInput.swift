@@ -1,31 +1,41 @@
-internal import DataVault
+package import DataVault
 internal import SystemPackage
-internal import VaultCrypto
+package import VaultCrypto
 
 /// The source of a secret that a command needs: one that an option names, or the user.
-enum SecretInput {
+package enum SecretInput {
   case source(SecretSource)
   /// The user at the terminal.
   case terminal(Question)
 
   /// What the user is asked for.
-  struct Question {
+  package struct Question {
     /// The name of the secret, such as "recovery code".
     let what: String
     let vault: VaultID
     /// Whether the user must type it twice, as every new secret.
-    var isRepeated = false
+    let isRepeated: Bool
     /// The options that name the secret where there is no terminal.
     let hint: String
+
+    /// A question for a secret of a vault.
+    package init(what: String, vault: VaultID, isRepeated: Bool = false, hint: String) {
+      self.what = what
+      self.vault = vault
+      self.isRepeated = isRepeated
+      self.hint = hint
+    }
   }
 
-  static func file(_ path: String) -> SecretInput { .source(.file(FilePath(path))) }
-  static func descriptor(_ number: Int32) -> SecretInput { .source(.descriptor(number)) }
+  /// A file, as an option names it.
+  package static func file(_ path: String) -> SecretInput { .source(.file(FilePath(path))) }
+  /// A file descriptor, as an option names it.
+  package static func descriptor(_ number: Int32) -> SecretInput { .source(.descriptor(number)) }
 
   /// Reads the secret into locked memory.
   ///
   /// - Parameter allowsEmpty: whether the caller refuses an empty secret itself. The terminal can always give one.
-  func read(allowsEmpty: Bool = false) throws -> SecretBytes {
+  package func read(allowsEmpty: Bool = false) throws -> SecretBytes {
     switch self {
     case .source(let source): try source.readBlocking(allowsEmpty: allowsEmpty)
     case .terminal(let question): try Self.ask(question)
@@ -53,7 +63,7 @@ enum SecretInput {
 
 extension SecretSource {
   /// The sources that options name, without those that are absent.
-  static func given(files: [String?], _ descriptors: [Int32?]) -> [SecretSource] {
+  package static func given(files: [String?], _ descriptors: [Int32?]) -> [SecretSource] {
     files.compactMap { $0.map { .file(FilePath($0)) } }
       + descriptors.compactMap { $0.map(SecretSource.descriptor) }
   }

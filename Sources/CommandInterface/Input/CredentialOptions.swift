@@ -1,12 +1,12 @@
 internal import ArgumentParser
-internal import DataVault
+package import DataVault
 internal import DesktopKeyring
-internal import SealedVFS
+package import SealedVFS
 internal import SystemPackage
-internal import VaultedDatabase
+package import VaultedDatabase
 
 /// The options that name what opens a vault: a password, a recovery code, a key file or the desktop's keyring.
-struct CredentialOptions: ParsableArguments {
+package struct CredentialOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
   @Option(
@@ -49,8 +49,11 @@ struct CredentialOptions: ParsableArguments {
     help: "Refuse to create, open or import a vault with the publicly known password.")
   var demandsSecured = false
 
+  /// Creates the options without values, for the parser.
+  package init() {}
+
   /// Whether the command must refuse to create or open a vault under the publicly known password.
-  func requiresSecuredVault() throws(CommandFailure) -> Bool {
+  package func requiresSecuredVault() throws(CommandFailure) -> Bool {
     let isRequired = try Environment.requiresSecuredVault()
     return demandsSecured || isRequired
   }
@@ -58,7 +61,7 @@ struct CredentialOptions: ParsableArguments {
   /// Whether an option names a source.
   ///
   /// The command then uses that source and no other.
-  var areGiven: Bool { password.areGiven || otherCount > 0 }
+  package var areGiven: Bool { password.areGiven || otherCount > 0 }
 
   /// Whether the user types the secret at the terminal, and can type it again.
   ///
@@ -69,13 +72,14 @@ struct CredentialOptions: ParsableArguments {
   }
 
   /// The files and descriptors that are given.
-  var sources: [SecretSource] {
+  package var sources: [SecretSource] {
     password.sources
       + SecretSource.given(
         files: [recoveryCodeFile, slotKeyFile], [recoveryCodeDescriptor, slotKeyDescriptor])
   }
 
-  func validate() throws {
+  /// Refuses two sources of a secret, and one stream for two.
+  package func validate() throws {
     guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
       throw ValidationError(
         "give only one of a password, a recovery code, a key file and --keyring")
@@ -84,7 +88,7 @@ struct CredentialOptions: ParsableArguments {
   }
 
   /// Reads the secret from the named source, otherwise a password from the terminal.
-  func read(for id: VaultID, in home: DataVaultHome) async throws -> VaultSecret {
+  package func read(for id: VaultID, in home: DataVaultHome) async throws -> VaultSecret {
     if usesKeyring { return try await home.keyring.secret(of: id) }
     if let source = otherSource(for: id) { return try source.read() }
     return .password(try password.read(for: id))
@@ -107,13 +111,13 @@ struct CredentialOptions: ParsableArguments {
 }
 
 /// The source of a recovery code or of a slot's key.
-enum SlotSecretSource {
+package enum SlotSecretSource {
   case recoveryCode(SecretInput)
   /// 32 bytes, all of which count. Only its owner must be able to read or write the file.
   case keyFile(KeySource)
 
   /// A recovery code that the user types at the terminal.
-  static func recoveryCodePrompt(for id: VaultID) -> SlotSecretSource {
+  package static func recoveryCodePrompt(for id: VaultID) -> SlotSecretSource {
     .recoveryCode(
       .terminal(
         SecretInput.Question(
@@ -121,7 +125,8 @@ enum SlotSecretSource {
           hint: "give --recovery-code-file FILE or --recovery-code-fd N")))
   }
 
-  func read() throws -> VaultSecret {
+  /// Reads the secret into locked memory.
+  package func read() throws -> VaultSecret {
     switch self {
     case .recoveryCode(let source): .recoveryCode(try RecoveryCode(parsing: source.read()))
     case .keyFile(let source): .keyFile(try source.read())

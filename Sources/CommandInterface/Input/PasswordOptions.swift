@@ -1,9 +1,9 @@
 internal import ArgumentParser
-internal import DataVault
+package import DataVault
 internal import VaultCrypto
 
 /// The options that name the current password and salt.
-struct PasswordOptions: ParsableArguments {
+package struct PasswordOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Read the password from a file. A final newline is ignored.", valueName: "file"),
@@ -41,10 +41,13 @@ struct PasswordOptions: ParsableArguments {
   @Flag(name: .customLong("salt-prompt"), help: "Ask for the salt at the terminal, without echo.")
   var asksForSalt = false
 
+  /// Creates the options without values, for the parser.
+  package init() {}
+
   /// Whether an option names a source.
   ///
   /// The command then uses that source and no other.
-  var areGiven: Bool {
+  package var areGiven: Bool {
     hasPassword || saltFile != nil || saltDescriptor != nil || asksForSalt
   }
 
@@ -54,11 +57,12 @@ struct PasswordOptions: ParsableArguments {
   }
 
   /// The files and descriptors that are given.
-  var sources: [SecretSource] {
+  package var sources: [SecretSource] {
     SecretSource.given(files: [passwordFile, saltFile], [passwordDescriptor, saltDescriptor])
   }
 
-  func validate() throws {
+  /// Refuses two sources of a secret, and one stream for two.
+  package func validate() throws {
     let given = [passwordFile, passwordDescriptor.map(String.init), credential, passwordCommand]
     guard given.count(where: { $0 != nil }) <= 1 else {
       throw ValidationError(
@@ -71,7 +75,7 @@ struct PasswordOptions: ParsableArguments {
   }
 
   /// Reads the password from the named source, otherwise from the terminal.
-  func read(for id: VaultID) throws -> Credentials {
+  package func read(for id: VaultID) throws -> Credentials {
     let password = try passwordSource(for: id).read()
     return Credentials(password: password, salt: try saltSource(for: id)?.read())
   }

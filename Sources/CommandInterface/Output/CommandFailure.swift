@@ -1,21 +1,23 @@
 internal import MessagingQueue
 
 /// The failure of a command: its message, its hint and the exit code.
-struct CommandFailure: Error {
-  let status: ExitStatus
+package struct CommandFailure: Error {
+  /// The exit code.
+  package let status: ExitStatus
   /// What went wrong, in lower case, without a secret.
-  let message: String
+  package let message: String
   /// What to do next.
-  let hint: String?
+  package let hint: String?
 
-  init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
+  /// A failure with its message and, where there is a next step, a hint.
+  package init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
     self.status = status
     self.message = message
     self.hint = hint
   }
 
   /// Translates a library's error into a failure of the command.
-  init(translating error: any Error) {
+  package init(translating error: any Error) {
     // The engine failed to write to standard output: that failure is the cause.
     let cause = (error as? EngineError)?.underlying
     switch cause as? CommandFailure ?? error {

@@ -1,21 +1,21 @@
 internal import ArgumentParser
-internal import DataVault
 internal import Foundation
 
 /// A date in RFC 3339 format with a resolution of 100 ns: `2026-11-21T08:15:00Z`,
 /// `2026-11-21T09:15:00.5+01:00`.
-struct DateArgument: ExpressibleByArgument {
+package struct DateArgument: ExpressibleByArgument {
   /// Units of 100 ns since 1970.
-  let ticks: Int64
+  package let ticks: Int64
 
-  init(ticks: Int64) {
+  /// A date of so many units of 100 ns since 1970.
+  package init(ticks: Int64) {
     self.ticks = ticks
   }
 
   /// Parses a date.
   ///
   /// Nil if the text has another format, or names a day that does not exist.
-  init?(argument: String) {
+  package init?(argument: String) {
     let pattern =
       /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,7}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))/
       .asciiOnlyDigits()
@@ -37,7 +37,7 @@ struct DateArgument: ExpressibleByArgument {
   /// The date as RFC 3339 text.
   ///
   /// Parsing the text returns the same date.
-  var text: String {
+  package var text: String {
     let date = Date(timeIntervalSince1970: Double(ticks / 10_000_000))
     let fraction = ticks % 10_000_000
     let start = Self.style.format(date).dropLast()
@@ -51,23 +51,24 @@ struct DateArgument: ExpressibleByArgument {
 }
 
 /// A duration with its unit: `500ms`, `30s`, `15m`, `2h`, `7d`.
-struct DurationArgument: ExpressibleByArgument {
-  static let standardLease = DurationArgument(.seconds(30), "30s")
-  static let standardInterval = DurationArgument(.seconds(2), "2s")
-  static let standardSession = DurationArgument(.seconds(900), "15m")
-
-  let duration: Duration
+package struct DurationArgument: ExpressibleByArgument {
+  /// The duration without its text.
+  package let duration: Duration
   private let text: String
 
-  private init(_ duration: Duration, _ text: String) {
+  /// A default.
+  ///
+  /// - Parameter text: how the help shows it.
+  package init(_ duration: Duration, _ text: String) {
     self.duration = duration
     self.text = text
   }
 
   /// The default as the help shows it.
-  var defaultValueDescription: String { text }
+  package var defaultValueDescription: String { text }
 
-  init?(argument: String) {
+  /// Parses a duration; nil without a known unit, or above 10^9 units.
+  package init?(argument: String) {
     text = argument
     let digits = argument.prefix { $0.isASCII && $0.isNumber }
     guard let number = Int64(digits), number <= 1_000_000_000 else { return nil }
@@ -79,18 +80,5 @@ struct DurationArgument: ExpressibleByArgument {
     case "d": duration = .seconds(number * 86_400)
     default: return nil
     }
-  }
-}
-
-/// The argument `VAULT`.
-struct VaultArgument: ParsableArguments {
-  @Argument(
-    help: ArgumentHelp(
-      "The vault's id: 1 to 64 characters of a-z, 0-9, - and _.", valueName: "vault"),
-    completion: Completion.vaults)
-  var text: String
-
-  func id() throws(VaultError) -> VaultID {
-    try VaultID(text)
   }
 }

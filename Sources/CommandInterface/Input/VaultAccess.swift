@@ -1,23 +1,24 @@
-internal import ArgumentParser
-internal import DataVault
+package import ArgumentParser
+package import DataVault
 internal import DesktopKeyring
 internal import FileLayer
 internal import SystemPackage
-internal import VaultedDatabase
+package import VaultedDatabase
 
 /// What opens a vault or the queue: its options are those of a command.
 ///
 /// They are no group of their own: in a debug build, each level of groups makes parsing four times slower.
-protocol VaultAccess: ParsableArguments {
+package protocol VaultAccess: ParsableArguments {
   var homeOptions: HomeOptions { get }
   var credentials: CredentialOptions { get }
 }
 
 extension VaultAccess {
-  func home() throws(CommandFailure) -> DataVaultHome { try homeOptions.home() }
+  /// As ``HomeOptions/home()``.
+  package func home() throws(CommandFailure) -> DataVaultHome { try homeOptions.home() }
 
   /// As ``CredentialOptions/open(_:in:toChangePassword:usesSession:)``.
-  func open(
+  package func open(
     _ id: VaultID, toChangePassword: Bool = false, usesSession: Bool = true
   ) async throws -> Vault {
     try await credentials.open(
@@ -36,7 +37,7 @@ extension CredentialOptions {
   /// - Parameters:
   ///   - toChangePassword: whether to accept a password that the policy no longer allows.
   ///   - usesSession: whether a session of `datavault unlock` can replace the password.
-  func open(
+  package func open(
     _ id: VaultID, in home: DataVaultHome, toChangePassword: Bool = false, usesSession: Bool = true
   ) async throws -> Vault {
     // Warns before long work starts, such as following a queue.
@@ -120,7 +121,7 @@ extension CredentialOptions {
 
 extension DataVaultHome {
   /// Whether the queue's database exists.
-  func hasDatabase() throws -> Bool {
+  package func hasDatabase() throws -> Bool {
     // A log or a journal shows that there was a database.
     try ["", "-wal", "-journal"].contains {
       try fileSystem.status(of: FilePath(databasePath.string + $0)) != nil
@@ -130,7 +131,7 @@ extension DataVaultHome {
   /// Throws if a session of the vault exists: the vault existed, and must not be created again.
   ///
   /// Called before a command creates a vault. The file system of the home might be unmounted.
-  func requireNoSession(of id: VaultID) async throws {
+  package func requireNoSession(of id: VaultID) async throws {
     guard try await liveSession(of: id) != nil else { return }
     throw CommandFailure(
       .notFound,

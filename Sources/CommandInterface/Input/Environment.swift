@@ -1,13 +1,14 @@
 internal import ArgumentParser
-internal import DataVault
+package import DataVault
 internal import Glibc
 internal import SystemPackage
 
 /// The process's environment.
 ///
 /// An empty variable counts as absent.
-enum Environment {
-  static subscript(name: String) -> String? {
+package enum Environment {
+  /// The value of a variable; nil where it is absent or empty.
+  package static subscript(name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
     let text = unsafe String(cString: value)
     return text.isEmpty ? nil : text
@@ -27,7 +28,7 @@ enum Environment {
   }
 
   /// The value of `DATAVAULT_REQUIRE_SECURED`, for all commands.
-  static func requiresSecuredVault() throws(CommandFailure) -> Bool {
+  package static func requiresSecuredVault() throws(CommandFailure) -> Bool {
     let variable = "DATAVAULT_REQUIRE_SECURED"
     switch Self[variable] {
     case nil, "0": return false
@@ -36,35 +37,6 @@ enum Environment {
       throw CommandFailure(
         .usage, "the environment variable \(variable) is neither 0 nor 1", hint: "set it to 1 or 0")
     }
-  }
-
-  /// The directory of this program, whatever links lead to it.
-  static var programDirectory: FilePath {
-    var path = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-    let count = unsafe readlink("/proc/self/exe", &path, Int(PATH_MAX))
-    let program =
-      count > 0
-      ? String(decoding: path[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-      : "/usr/bin/datavault"
-    return FilePath(program).removingLastComponent()
-  }
-
-  /// All variables as `NAME=VALUE`, with other values of some.
-  ///
-  /// - Returns: bytes, because a variable need not be UTF-8.
-  static func all(with values: [String: String]) -> [[CChar]] {
-    var variables = values.map { Array("\($0)=\($1)".utf8CString) }
-    var index = 0
-    while let variable = unsafe environ[index] {
-      index += 1
-      let isReplaced = values.keys.contains {
-        unsafe strncmp(variable, "\($0)=", $0.utf8.count + 1) == 0
-      }
-      if isReplaced { continue }
-      variables.append(
-        unsafe Array(UnsafeBufferPointer(start: variable, count: strlen(variable) + 1)))
-    }
-    return variables
   }
 
   /// The working directory; nil if it was removed, or its name is not UTF-8.
@@ -93,11 +65,11 @@ enum StandardDescriptors {
 }
 
 /// The rules for files and descriptors that carry secrets.
-enum SecretRules {
+package enum SecretRules {
   /// Refuses a stream that is given twice, under one name or two.
   ///
   /// The program reads each stream to its end: a second secret from it would be empty.
-  static func check(_ sources: [SecretSource]) throws {
+  package static func check(_ sources: [SecretSource]) throws {
     var streams: [InputStream] = []
     for stream in sources.compactMap(InputStream.init) {
       guard !streams.contains(where: stream.isSame) else {
@@ -108,7 +80,7 @@ enum SecretRules {
   }
 
   /// Refuses standard input as the source of a secret where it already carries the data.
-  static func checkStandardInputIsFree(_ sources: [SecretSource]) throws {
+  package static func checkStandardInputIsFree(_ sources: [SecretSource]) throws {
     let input = InputStream(.descriptor(STDIN_FILENO))
     guard !sources.compactMap(InputStream.init).contains(where: { input?.isSame(as: $0) ?? false })
     else {

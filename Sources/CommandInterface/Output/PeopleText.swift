@@ -8,10 +8,10 @@ internal import Foundation
 /// it is: escaping an escaped text therefore changes nothing.
 extension String {
   /// The text on one line: newlines and tabs are escaped too.
-  var onOneLine: String { escaped(keeping: []) }
+  package var onOneLine: String { escaped(keeping: []) }
 
   /// The text with its lines: newlines and tabs stay.
-  var onItsLines: String { escaped(keeping: ["\n", "\t"]) }
+  package var onItsLines: String { escaped(keeping: ["\n", "\t"]) }
 
   private func escaped(keeping kept: Set<Unicode.Scalar>) -> String {
     guard unicodeScalars.contains(where: { $0.controlsTerminal && !kept.contains($0) }) else {
@@ -42,7 +42,7 @@ extension Unicode.Scalar {
 /// A table for people: a header line, then rows, padded to common widths.
 ///
 /// Each cell stays on its line.
-func table(_ header: [String], _ rows: [[String]]) -> String {
+package func table(_ header: [String], _ rows: [[String]]) -> String {
   let rows = [header] + rows.map { $0.map(\.onOneLine) }
   let widths = header.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
   return rows.map { row in
@@ -57,12 +57,16 @@ func table(_ header: [String], _ rows: [[String]]) -> String {
 ///
 /// Dates are RFC 3339 in UTC (``DateArgument/text``). Durations are numbers whose name ends in the
 /// unit. Timetokens and rowids are strings, because they can be greater than 2^53.
-struct ReportOptions: ParsableArguments {
+package struct ReportOptions: ParsableArguments {
+  /// Whether the report is one JSON object.
   @Flag(name: .customLong("json"), help: "Print the report as one JSON object.")
-  var isJSON = false
+  package var isJSON = false
+
+  /// Creates the options without values, for the parser.
+  package init() {}
 
   /// Prints the report as one line of JSON, or as the text that `text` returns.
-  func print(_ report: some Encodable, text: () -> String) throws {
+  package func print(_ report: some Encodable, text: () -> String) throws {
     guard isJSON else {
       try OutputDescriptor.standardOutput.writeAll(Array(text().onItsLines.utf8))
       return
@@ -76,7 +80,7 @@ struct ReportOptions: ParsableArguments {
 }
 
 /// Prints a confirmation, but only to a terminal and not at the level `quiet`: programs read the exit code.
-func confirm(_ text: String) throws(CommandFailure) {
+package func confirm(_ text: String) throws(CommandFailure) {
   let output = OutputDescriptor.standardOutput
   if output.isTerminal, OutputLevel.current != .quiet {
     try output.writeAll(Array("\(text.onOneLine)\n".utf8))
@@ -84,9 +88,9 @@ func confirm(_ text: String) throws(CommandFailure) {
 }
 
 /// Sizes and ages for people.
-enum PeopleText {
+package enum PeopleText {
   /// A size of three digits with a binary unit, such as "1.4 MiB".
-  static func size(byteCount: Int) -> String {
+  package static func size(byteCount: Int) -> String {
     var (value, units) = (Double(byteCount), ["KiB", "MiB", "GiB", "TiB", "PiB"][...])
     guard value >= 1024 else { return "\(byteCount) B" }
     var unit = ""
@@ -99,13 +103,13 @@ enum PeopleText {
   }
 
   /// The time since a moment, such as "0.25 s".
-  static func seconds(since start: ContinuousClock.Instant) -> String {
+  package static func seconds(since start: ContinuousClock.Instant) -> String {
     let seconds = (ContinuousClock.now - start) / .seconds(1)
     return "\(decimal(seconds, digits: 2)) s"
   }
 
   /// A time of at most two units, such as "2h 5m".
-  static func age(seconds: Int64) -> String {
+  package static func age(seconds: Int64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60)
     return switch (days, hours, minutes) {
     case (1..., _, _): "\(days)d \(hours)h"

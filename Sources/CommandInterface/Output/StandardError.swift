@@ -1,24 +1,35 @@
-internal import DataVault
+package import DataVault
 internal import Logging
+internal import Synchronization
 internal import VaultCrypto
 
 /// Writes errors, warnings and hints to standard error, a line each.
-enum StandardError {
-  static func say(_ message: String) {
-    write("datavault: \(message.onOneLine)\n")
+package enum StandardError {
+  private static let name = Mutex("")
+
+  /// The name of the program at the beginning of each message; empty until the main function sets it.
+  static var programName: String {
+    get { name.withLock { $0 } }
+    set { name.withLock { $0 = newValue } }
   }
 
-  static func hint(_ hint: String) {
+  /// Writes a message after the program's name.
+  package static func say(_ message: String) {
+    write("\(programName): \(message.onOneLine)\n")
+  }
+
+  /// Writes a hint.
+  package static func hint(_ hint: String) {
     write("hint: \(hint.onOneLine)\n")
   }
 
   /// Says a warning, unless the level is `quiet`.
-  static func warn(_ message: String) {
+  package static func warn(_ message: String) {
     if OutputLevel.current != .quiet { say("warning: \(message)") }
   }
 
   /// Says that a vault is not secured, at every level.
-  static func warnOfNoSecurity(of id: VaultID) {
+  package static func warnOfNoSecurity(of id: VaultID) {
     say(
       "warning: vault '\(id)' is not secured: it opens with the publicly known password; "
         + "\(id.securingHint)")
@@ -26,9 +37,16 @@ enum StandardError {
 
   /// Writes text of this program without escaping it: it can contain control characters for the
   /// terminal.
-  static func write(_ text: String) {
+  package static func write(_ text: String) {
     // A failed write to standard error cannot be reported anywhere.
     _ = OutputDescriptor.standardError.write(Array(text.utf8))
+  }
+}
+
+extension VaultID {
+  /// The hint that names the command which secures the vault.
+  package var securingHint: String {
+    self == .messaging ? "run datavault secure" : "run datavault change-password \(self)"
   }
 }
 
@@ -48,8 +66,9 @@ struct StandardErrorLog: LogHandler {
 }
 
 /// Warns once where the system does not let this process lock memory.
-enum MemoryWarning {
-  static func giveOnce() {
+package enum MemoryWarning {
+  /// Warns, if the process has locked less than it should; only the first time.
+  package static func giveOnce() {
     guard LockedMemory.takeWarning() else { return }
     StandardError.warn(
       "secrets cannot be locked into memory and could be swapped to disk: "

@@ -1,26 +1,26 @@
 internal import DataVault
-internal import Glibc
+package import Glibc
 internal import Synchronization
 internal import VaultCrypto
 
 /// The user's terminal, `/dev/tty`.
 ///
 /// Standard input stays free for data.
-struct Terminal: ~Copyable {
+package struct Terminal: ~Copyable {
   private let descriptor: Int32
 
   /// Whether the terminal understands the escape sequences that move the cursor and erase.
   ///
   /// The program uses no other sequence. It prints no colors, so NO_COLOR changes nothing.
-  static var movesCursor: Bool { ![nil, "dumb"].contains(Environment["TERM"]) }
+  package static var movesCursor: Bool { ![nil, "dumb"].contains(Environment["TERM"]) }
 
   /// Erases the rest of the line: console_codes(4).
-  static let eraseToEndOfLine = "\u{1B}[K"
+  package static let eraseToEndOfLine = "\u{1B}[K"
   /// Moves to the first column of the first line, and erases everything below.
-  static let eraseScreen = "\u{1B}[H\u{1B}[J"
+  package static let eraseScreen = "\u{1B}[H\u{1B}[J"
 
   /// Opens the terminal; nil if the process has none.
-  init?() {
+  package init?() {
     descriptor = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
     if descriptor < 0 { return nil }
   }
@@ -283,7 +283,8 @@ nonisolated(unsafe) private var silencedTerminal: SilencedTerminal?
 /// command afterwards.
 private let ownsTerminal = Atomic(false)
 
-func isIgnoring(_ handler: sighandler_t?) -> Bool {
+/// Whether a signal's handler ignores it.
+package func isIgnoring(_ handler: sighandler_t?) -> Bool {
   unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
 }
 
