@@ -15,6 +15,7 @@ import Testing
     (["frobnicate"], "unknown command 'frobnicate'", "run 'datavault help'"),
     (["unlok"], "unknown command 'unlok'", "did you mean 'unlock'"),
     (["queue", "pulish", "c"], "unknown command 'pulish'", "did you mean 'publish'"),
+    (["queue", "consumers", "ad", "c"], "unknown command 'ad'", "did you mean 'add'"),
     (["--home", "/nowhere", "lst"], "unknown command 'lst'", "'list'"),
   ])
   func `an unknown command is named, with the nearest names`(
@@ -26,6 +27,7 @@ import Testing
   @Test(arguments: [
     (["unlock", "v", "--for", "0s"], "run 'datavault help unlock'"),
     (["queue", "receive", "c", "--max", "many"], "run 'datavault help queue receive'"),
+    (["queue", "consumers", "c", "--most"], "run 'datavault help queue consumers'"),
     (["--no-such-option"], "run 'datavault help' to list the commands"),
   ])
   func `the hint of a wrong option leads to the help of its command`(

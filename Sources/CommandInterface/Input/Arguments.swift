@@ -80,14 +80,23 @@ struct Arguments {
   }
 
   /// The failure for an argument that stands where a command must, and names none.
+  ///
+  /// Where a group has a default command, the argument can be one of that command's. It then counts
+  /// as a mistyped name only if it differs in one character.
   var unknownCommand: CommandFailure? {
     let (nameCount, command) = command
     let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
     guard let argument = words.dropFirst(nameCount).first, !names.isEmpty,
       !argument.hasPrefix("-"), argument != "help"
     else { return nil }
+    let hasDefault = command.configuration.defaultSubcommand != nil
+    let near = Self.nearest(
+      to: argument, among: names, distance: hasDefault ? 1 : max(2, argument.count / 3))
+    if hasDefault, near.isEmpty { return nil }
+    let question = near.map { "'\($0)'" }.joined(separator: " or ")
     return CommandFailure(
-      .usage, "unknown command '\(argument.onOneLine)'", hint: hint(for: argument, among: names))
+      .usage, "unknown command '\(argument.onOneLine)'",
+      hint: near.isEmpty ? listHint : "did you mean \(question)? \(listHint)")
   }
 
   /// The command that the arguments begin with, and how many of them name it.
@@ -102,12 +111,14 @@ struct Arguments {
     return (words.count, command)
   }
 
-  private func hint(for argument: String, among names: [String]) -> String {
-    let near = names.map { (name: $0, distance: Self.distance($0, argument)) }
-      .filter { $0.distance <= max(2, argument.count / 3) || $0.name.hasPrefix(argument) }
+  /// At most three names that begin with the argument, or are at most so many characters from it.
+  private static func nearest(
+    to argument: String, among names: [String], distance limit: Int
+  ) -> [String] {
+    names.map { (name: $0, distance: distance($0, argument)) }
+      .filter { $0.distance <= limit || $0.name.hasPrefix(argument) }
       .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
-      .prefix(3).map { "'\($0.name)'" }
-    return near.isEmpty ? listHint : "did you mean \(near.joined(separator: " or "))? \(listHint)"
+      .prefix(3).map(\.name)
   }
 
   /// The Levenshtein distance: how many characters to insert, delete or replace.
