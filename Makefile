@@ -14,6 +14,8 @@ MINUTES ?= 60
 # Where `make install` installs, below DESTDIR.
 PREFIX ?= /usr/local
 DESTDIR ?=
+# The programs that `make install` installs.
+PROGRAMS ?= datavault
 
 .PHONY: demo test bench crash fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
@@ -67,8 +69,9 @@ docs:
 	@scripts/docs
 
 # The command, its man pages and its completion, and libsealedsqlite.so, into PREFIX.
+# PROGRAMS="datavault datavaultd" also installs the message server.
 install:
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" PROGRAMS="$(PROGRAMS)" scripts/install
 
 # Removes what `make install` has installed. Vaults and queues stay.
 uninstall:

@@ -3,9 +3,12 @@ import TestSupport
 import Testing
 
 @Suite struct DocumentationTests {
-  @Test func `docs/reference/command-line.md has the help of every command`() throws {
+  @Test(arguments: [Program.datavault, Program.built("datavaultd")])
+  func `the page of a program in docs/reference has the help of each command`(
+    program: String
+  ) throws {
     let script = Repository.path("scripts/command-reference")
-    try Tool.run([], through: [script, "--check"]).expect(0)
+    try Program.run(script, ["--check", program]).expect(0)
   }
 
   @Test(arguments: [
