@@ -56,7 +56,7 @@ let package = Package(
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "MessageCipher", targets: ["MessageCipher"]),
-    .library(name: "AccessControl", targets: ["AccessControl"]),
+    .library(name: "AccessControl", targets: ["AccessControl", "StrictJSON"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     .library(name: "DesktopKeyring", targets: ["DesktopKeyring"]),
@@ -225,7 +225,7 @@ let package = Package(
     tests(
       "MessageCipherTests",
       ["MessageCipher", "MessageCipherExamples", "DataVault", "DataVaultTesting", "VaultCrypto"]),
-    tests("AccessControlTests", ["AccessControl", "VaultCrypto"]),
+    tests("AccessControlTests", ["AccessControl", "StrictJSON", "VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
     tests(

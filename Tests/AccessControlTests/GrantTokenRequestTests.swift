@@ -1,4 +1,5 @@
 import Foundation
+import StrictJSON
 import TestSupport
 import Testing
 
@@ -108,37 +109,5 @@ import Testing
     #expect(throws: AccessReply.self) {
       try TokenRevocation.token(text, readBy: foreign, at: start)
     }
-  }
-
-  // MARK: - JSON
-
-  @Test(arguments: [
-    "01", "-", "1.", ".5", "1e", "+1", "tru", "nul", "'a'", "\"\\x\"", "\"\\u12\"", "\"\\uD800\"",
-    "\"\\uDC00\"", "\"\\uD800\\u0041\"", "\"a", "\"\n\"", "[1,]", "{\"a\":1,}", "{a:1}", "[1 2]",
-    "1 1", "", " ", "\u{FEFF}1", "NaN", "1e999", "{\"a\" 1}",
-  ])
-  func `a text that is not JSON is refused`(text: String) {
-    #expect(throws: JSONReader.Fault.self) { try JSONReader.value(Array(text.utf8)) }
-  }
-
-  @Test func `a byte that is not UTF-8 is refused`() {
-    #expect(throws: JSONReader.Fault.self) { try JSONReader.value([0x22, 0xFF, 0x22]) }
-    #expect(throws: JSONReader.Fault.self) { try JSONReader.value([0x22, 0xC0, 0x80, 0x22]) }
-  }
-
-  @Test func `JSON has at most 16 levels`() throws {
-    func nested(_ depth: Int) -> [UInt8] {
-      Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
-    }
-    _ = try JSONReader.value(nested(17))
-    #expect(throws: JSONReader.Fault.self) { try JSONReader.value(nested(18)) }
-    #expect(throws: JSONReader.Fault.self) { try JSONReader.value(nested(30_000)) }
-  }
-
-  @Test func `JSON that is read and written says the same`() throws {
-    let text = #"{"a":[1,-2,1.5,true,null,"é\u0001\"\\"],"b":{}}"#
-    #expect(try JSONReader.value(Array(text.utf8)).text == text)
-    let escaped = #""\u00e9\ud83d\ude00\/\n""#
-    #expect(try JSONReader.value(Array(escaped.utf8)) == .string("é😀/\n"))
   }
 }

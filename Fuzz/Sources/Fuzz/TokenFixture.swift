@@ -1,5 +1,6 @@
 @_spi(Testing) import AccessControl
 import Foundation
+import StrictJSON
 import VaultCrypto
 
 /// Tokens and patterns: changed, signed again after a change, and run on any name.

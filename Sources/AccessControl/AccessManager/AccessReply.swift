@@ -1,3 +1,5 @@
+public import StrictJSON
+
 /// An answer of the access manager in PubNub's shape: a status and a JSON body.
 ///
 /// A refusal is thrown, because it ends the call.

@@ -1,4 +1,5 @@
 public import Foundation
+internal import StrictJSON
 
 /// An audit of version 2: `GET /v2/auth/audit/sub-key/{sub}?auth&channel&channel-group`.
 ///

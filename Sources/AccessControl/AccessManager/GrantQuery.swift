@@ -1,4 +1,5 @@
 public import Foundation
+internal import StrictJSON
 
 /// A grant of version 2: `GET /v2/auth/grant/sub-key/{sub}?auth&channel&channel-group&r&w&ttl...`.
 ///

@@ -1,4 +1,5 @@
 public import Foundation
+public import StrictJSON
 
 /// The body of `POST /v3/pam/{sub}/grant`, in the variants of all SDKs.
 ///
@@ -28,9 +29,9 @@ public struct GrantTokenRequest: Sendable, Hashable {
     }
     let value: JSONValue
     do {
-      value = try JSONReader.value(body)
+      value = try JSONReader.value(body, maximumDepth: CBORReader.maximumDepth)
     } catch {
-      throw Self.fault("JSON", "Byte \(error.offset) is not valid.", at: "body")
+      throw Self.fault("JSON", "The body \(error).", at: "body")
     }
     minutes = try Self.minutes(value.member("ttl"))
     guard let permissions = value.member("permissions"), case .object = permissions else {

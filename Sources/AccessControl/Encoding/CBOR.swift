@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// Writes the CBOR (RFC 8949) of a token: definite lengths, shortest numbers.
 struct CBORWriter {
   /// The major types in use.
@@ -51,9 +53,10 @@ struct CBORWriter {
     case .integer(let value):
       if value >= 0 { head(.unsigned, UInt64(value)) } else { head(.negative, UInt64(-1 - value)) }
     case .number(let value):
+      let bits = value.double.bitPattern
       bytes.append(0xFB)
       for shift in (0..<8).reversed() {
-        bytes.append(UInt8(truncatingIfNeeded: value.bitPattern >> UInt64(8 * shift)))
+        bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(8 * shift)))
       }
     case .string(let value): text(value)
     case .array(let values):
@@ -74,6 +77,9 @@ struct CBORWriter {
 
 /// Reads exactly what ``CBORWriter`` writes; any other encoding of the same values is a fault.
 struct CBORReader {
+  /// How many maps and arrays of a token's `meta` can contain a value.
+  static let maximumDepth = 16
+
   /// The bytes are not CBOR in the form of our tokens.
   struct Fault: Error {}
 
@@ -149,7 +155,7 @@ struct CBORReader {
   }
 
   private mutating func value(depth: Int) throws(Fault) -> JSONValue {
-    guard depth <= JSONReader.maximumDepth, position < bytes.count else { throw Fault() }
+    guard depth <= Self.maximumDepth, position < bytes.count else { throw Fault() }
     switch CBORWriter.MajorType(rawValue: bytes[position] >> 5) {
     case .unsigned:
       guard let number = Int64(exactly: try head(.unsigned)) else { throw Fault() }
@@ -176,8 +182,7 @@ struct CBORReader {
     case 0xFB:
       var bits: UInt64 = 0
       for _ in 0..<8 { bits = bits << 8 | UInt64(try byte()) }
-      let number = Double(bitPattern: bits)
-      guard number.isFinite else { throw Fault() }
+      guard let number = JSONNumber(Double(bitPattern: bits)) else { throw Fault() }
       return .number(number)
     default: throw Fault()
     }

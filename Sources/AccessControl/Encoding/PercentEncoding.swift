@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// Percent-encoding of paths and queries, as PubNub's SDKs use it; `+` is a plus.
 enum PercentEncoding {
   /// Replaces each escape by its byte; a `%` without two digits stays.

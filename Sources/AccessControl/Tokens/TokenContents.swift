@@ -1,4 +1,5 @@
 public import Foundation
+public import StrictJSON
 
 /// The rights of a token on the names, or on the patterns, of each kind, in the order of the token.
 public struct TokenRights: Sendable, Hashable {

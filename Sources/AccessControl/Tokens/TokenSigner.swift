@@ -44,7 +44,7 @@ public final class TokenSigner: Sendable {
     guard case .token = try read(bytes: bytes) else {
       throw AccessError(
         .invalidToken, "the contents of a token are not valid",
-        hint: "name each item once, and nest meta at most \(JSONReader.maximumDepth) deep")
+        hint: "name each item once, and nest meta at most \(CBORReader.maximumDepth) deep")
     }
     return Base64.encode(bytes, padded: true)
   }
