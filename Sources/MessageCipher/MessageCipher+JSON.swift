@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 // Messages as JSON text, as PubNub's clients publish them.
 extension MessageCipher {
   /// Encrypts a whole message.
@@ -83,7 +85,7 @@ extension MessageCipher {
     else { throw .notEncrypted(on: binding.channel) }
     let opened = try open(sealed, binding)
     // The same error as for wrong padding, which a forger could otherwise tell from this.
-    guard (try? JSONScanner.value(in: opened.bytes)) != nil else {
+    guard (try? Self.value(of: opened.bytes)) != nil else {
       throw .decryptionFailed(on: binding.channel)
     }
     return opened
@@ -98,12 +100,19 @@ extension MessageCipher {
     return Array(bytes)
   }
 
+  private static let maximumDepth = 512
+
+  /// The bytes of a text's value; half a surrogate pair is accepted, because JavaScript writes it.
+  private static func value(of text: [UInt8]) throws(JSONFault) -> Range<Int> {
+    try JSONText.check(text, maximumDepth: maximumDepth, acceptsHalfPairs: true)
+  }
+
   @discardableResult
   private static func checkJSON(
     _ text: [UInt8], on channel: String
   ) throws(MessageCipherError) -> Range<Int> {
     do throws(JSONFault) {
-      return try JSONScanner.value(in: text)
+      return try value(of: text)
     } catch {
       throw .notJSON(error, on: channel)
     }
@@ -114,7 +123,8 @@ extension MessageCipher {
   ) throws(MessageCipherError) -> Range<Int> {
     let value: Range<Int>?
     do throws(JSONFault) {
-      value = try JSONScanner.member(name, in: text)
+      value = try JSONText.member(
+        name, in: text, maximumDepth: maximumDepth, acceptsHalfPairs: true)
     } catch {
       throw .notJSON(error, on: channel)
     }

@@ -1,3 +1,4 @@
+internal import StrictJSON
 internal import VaultCrypto
 
 /// The error of an operation of ``MessageCipher``.
@@ -90,7 +91,7 @@ extension MessageCipherError {
 
   static func notJSON(_ fault: JSONFault, on channel: String) -> MessageCipherError {
     MessageCipherError(
-      .notJSON, "the message on channel '\(channel)' is not JSON: \(fault)",
+      .notJSON, "the message on channel '\(channel)' is not JSON: it \(fault)",
       hint: "encode the value as JSON first: a string has quotation marks")
   }
 

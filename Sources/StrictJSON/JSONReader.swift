@@ -4,8 +4,9 @@
 /// a surrogate pair, a byte order mark, bytes that are not UTF-8, and numbers that a Double cannot
 /// hold.
 package struct JSONReader {
-  /// The greatest depth that a caller can ask for. Reading and writing a value take a call for each
-  /// level.
+  /// The greatest depth that a caller can ask for.
+  ///
+  /// Reading and writing a value take a call for each level.
   package static let maximumDepth = 256
 
   private var scanner: JSONScanner

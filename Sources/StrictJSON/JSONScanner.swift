@@ -28,7 +28,7 @@ package struct JSONScanner {
 
   /// The text.
   package let bytes: [UInt8]
-  /// The bytes of the last token. A string and a name include their quotation marks.
+  /// The bytes of the last token; those of a string or a name include the quotation marks.
   package private(set) var range = 0..<0
 
   private let maximumDepth: Int

@@ -54,7 +54,9 @@ extension JSONValue {
 }
 
 extension [JSONMember] {
-  /// The value of the member with a name; nil if there is none. Names are compared by their bytes.
+  /// The value of the member with a name; nil if there is none.
+  ///
+  /// Names are compared by their bytes.
   package subscript(name: String) -> JSONValue? {
     first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
