@@ -114,7 +114,7 @@ let package = Package(
       "MessagingQueue",
       [
         "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault", "VaultCrypto", "FileLayer",
-        "CSQLite", grdb, logging, metrics, system,
+        "StrictJSON", "CSQLite", grdb, logging, metrics, system,
       ]),
     // Apart, so that who does not use ServiceLifecycle does not build it.
     module(
@@ -154,9 +154,9 @@ let package = Package(
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
-        "CommandInterface", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
-        "DataVault",
-        "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, system,
+        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
+        "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", "StrictJSON",
+        argumentParser, logging, system,
       ],
       swiftSettings: settings),
 
@@ -266,7 +266,8 @@ let package = Package(
       [
         "FileRecording", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
         "DataVault", "DataVaultTesting",
-        "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "Shop", grdb, logging, metrics,
+        "VaultCrypto", "FileLayer", "StrictJSON", "FaultVFS", "QueueFixture", "Shop", grdb, logging,
+        metrics,
         system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandInterface
 internal import MessagingQueue
+internal import StrictJSON
 
 /// A line of JSON from which a message is read: `payload` if it is UTF-8, otherwise `payloadBase64`.
 struct NDJSONMessage {
@@ -35,7 +36,7 @@ struct NDJSONMessage {
     if let text = try text("orderingKey") { message.orderingKey = text }
     if let id = try text("deduplicationID") { message.deduplicationID = id }
     if let value = members["priority"] {
-      guard let rank = value.wholeNumber, let priority = try? Priority(rank) else {
+      guard let rank = value.integer, let priority = try? Priority(Int(rank)) else {
         throw failure("has a priority that is not a number from 0 to 9")
       }
       message.priority = priority
@@ -47,7 +48,7 @@ struct NDJSONMessage {
   ///
   /// Publishing an exported message would lose its dates and consumers.
   private var isExported: Bool {
-    switch members["record"]?.text {
+    switch members["record"]?.string {
     case "export": members["highWater"] != nil
     case "message": members["timetoken"] != nil
     default: false
@@ -57,12 +58,12 @@ struct NDJSONMessage {
   private func payload() throws(CommandFailure) -> [UInt8] {
     switch (members["payload"], members["payloadBase64"]) {
     case (let value?, nil):
-      guard let text = value.text else {
+      guard let text = value.string else {
         throw failure("has a payload that is not a string")
       }
       return Array(text.utf8)
     case (nil, let value?):
-      guard let payload = value.text.flatMap(Base64Text.decode) else {
+      guard let payload = value.string.flatMap(Base64Text.decode) else {
         throw failure("has a payloadBase64 that is not base64")
       }
       return payload
@@ -80,12 +81,12 @@ struct NDJSONMessage {
     guard Set(headers.map(\.name)).count == headers.count else {
       throw failure("has two headers whose names are equivalent")
     }
-    for (name, value) in headers {
-      guard let text = value.text else {
+    for header in headers {
+      guard let text = header.value.string else {
         throw failure("has a header that is not a string")
       }
-      message.headers[name] = nil
-      message.headers[name] = text
+      message.headers[header.name] = nil
+      message.headers[header.name] = text
     }
   }
 
@@ -121,7 +122,7 @@ struct NDJSONMessage {
 
   private func text(_ name: String) throws(CommandFailure) -> String? {
     guard let value = members[name] else { return nil }
-    guard let text = value.text else {
+    guard let text = value.string else {
       throw failure("has a member \(name) that is not a string")
     }
     return text

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// The fault in a line, as the end of a sentence that begins with the line's number.
 struct LineFault: Error, Hashable {
   let reason: String
@@ -9,7 +11,7 @@ extension ExchangeRecord {
   /// Reads a line without its newline; refuses everything that `docs/reference/message-export.md` does not
   /// name.
   init(_ line: [UInt8]) throws(LineFault) {
-    let members: [(name: String, value: JSONValue)]
+    let members: [JSONMember]
     do throws(JSONFault) {
       members = try JSONLine(line).members
     } catch {
@@ -42,7 +44,7 @@ extension ExportHeader {
     source = try object.hexadecimal("source", byteCount: 16)
     after = try object.optionalTime("after")
     channels = try object.optionalElements("channels")?.map { value throws(LineFault) in
-      guard let name = value.text else {
+      guard let name = value.string else {
         throw LineFault("has a name in channels that is not a string")
       }
       return try checked(name: name, "channel")
@@ -100,9 +102,12 @@ extension ExportedMessage {
     guard orderingKey == nil || priority == .normal else {
       throw LineFault("has an ordering key and a priority")
     }
-    for (name, value) in try object.optionalMembers("headers") ?? [] {
-      guard let text = value.text else { throw LineFault("has a header that is not a string") }
-      guard headers.updateValue(text, forKey: try checked(name: name, "header")) == nil else {
+    for member in try object.optionalMembers("headers") ?? [] {
+      guard let text = member.value.string else {
+        throw LineFault("has a header that is not a string")
+      }
+      guard headers.updateValue(text, forKey: try checked(name: member.name, "header")) == nil
+      else {
         throw LineFault("has two headers with one name")
       }
     }
@@ -117,7 +122,9 @@ extension ExportedMessage {
     }
     settledBy =
       try object.optionalElements("settledBy")?.map { value throws(LineFault) in
-        guard let name = value.text else { throw LineFault("has a consumer that is not a string") }
+        guard let name = value.string else {
+          throw LineFault("has a consumer that is not a string")
+        }
         return Consumer(stored: try checked(name: name, "consumer"))
       } ?? []
     deliveries = try object.objects("deliveries", Delivery.init(_:))

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StrictJSON
 
 /// Writes a JSON object member by member; a member without a value is left out.
 package struct JSONObjectWriter {
@@ -12,7 +13,7 @@ package struct JSONObjectWriter {
   package mutating func add(_ name: String, _ text: String?) {
     guard let text else { return }
     begin(name)
-    append(quoting: text.utf8)
+    JSONText.append(quoting: text, to: &bytes)
   }
 
   package mutating func add(_ name: String, number: Int?) {
@@ -37,14 +38,14 @@ package struct JSONObjectWriter {
       return add(base64Name, Base64Text.encode(payload))
     }
     begin(name)
-    append(quoting: payload)
+    JSONText.append(quoting: payload, to: &bytes)
   }
 
   /// An empty list is left out, unless `evenEmpty` is set.
   mutating func add(_ name: String, texts: [String]?, evenEmpty: Bool = false) {
     guard let texts, evenEmpty || !texts.isEmpty else { return }
     begin(name)
-    append(list: texts) { $0.append(quoting: $1.utf8) }
+    append(list: texts) { JSONText.append(quoting: $1, to: &$0.bytes) }
   }
 
   /// An empty list is left out.
@@ -65,16 +66,9 @@ package struct JSONObjectWriter {
     bytes += object.bytes + [UInt8(ascii: "}")]
   }
 
-  /// A string in quotation marks, as in an object.
-  static func quoted(_ text: String) -> [UInt8] {
-    var writer = JSONObjectWriter()
-    writer.append(quoting: text.utf8)
-    return Array(writer.bytes.dropFirst())
-  }
-
   private mutating func begin(_ name: String) {
     if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
-    append(quoting: name.utf8)
+    JSONText.append(quoting: name, to: &bytes)
     bytes.append(UInt8(ascii: ":"))
   }
 
@@ -87,26 +81,6 @@ package struct JSONObjectWriter {
       appendOne(&self, element)
     }
     bytes.append(UInt8(ascii: "]"))
-  }
-
-  /// Writes UTF-8 between quotation marks; escapes only what must be escaped.
-  private mutating func append(quoting text: some Collection<UInt8>) {
-    bytes.append(UInt8(ascii: "\""))
-    bytes.reserveCapacity(bytes.count + text.count + 16)
-    for byte in text {
-      switch byte {
-      case UInt8(ascii: "\""): bytes += #"\""#.utf8
-      case UInt8(ascii: "\\"): bytes += #"\\"#.utf8
-      case 0x0A: bytes += #"\n"#.utf8
-      case 0x0D: bytes += #"\r"#.utf8
-      case 0x09: bytes += #"\t"#.utf8
-      case 0..<0x20:
-        bytes += (byte < 0x10 ? #"\u000"# : #"\u00"#).utf8
-        bytes += String(byte, radix: 16).utf8
-      default: bytes.append(byte)
-      }
-    }
-    bytes.append(UInt8(ascii: "\""))
   }
 }
 

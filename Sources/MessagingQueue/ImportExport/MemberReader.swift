@@ -1,11 +1,13 @@
+internal import StrictJSON
+
 /// Reads the known members of a JSON object, and refuses an object that has others.
 ///
 /// Every function that takes a member marks it as read. ``requireAllRead()`` comes last.
 struct MemberReader {
-  private let members: [(name: String, value: JSONValue)]
+  private let members: [JSONMember]
   private var namesRead: Set<[UInt8]> = []
 
-  init(_ members: [(name: String, value: JSONValue)]) {
+  init(_ members: [JSONMember]) {
     self.members = members
   }
 
@@ -17,8 +19,7 @@ struct MemberReader {
   ///
   /// JSON's null is a value, which no function here accepts.
   private mutating func take(_ name: String) -> JSONValue? {
-    guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
-    else { return nil }
+    guard let value = members[name] else { return nil }
     namesRead.insert(Array(name.utf8))
     return value
   }
@@ -39,7 +40,7 @@ struct MemberReader {
   }
 
   mutating func optionalText(_ name: String) throws(LineFault) -> String? {
-    try value(name, "a string") { $0.text }
+    try value(name, "a string") { $0.string }
   }
 
   mutating func text(_ name: String) throws(LineFault) -> String {
@@ -49,7 +50,7 @@ struct MemberReader {
   /// 0 or more.
   mutating func optionalNumber(_ name: String) throws(LineFault) -> Int? {
     try value(name, "a whole number") { value in
-      value.wholeNumber.flatMap { $0 >= 0 ? $0 : nil }
+      value.integer.flatMap { $0 >= 0 ? Int($0) : nil }
     }
   }
 
@@ -77,13 +78,13 @@ struct MemberReader {
 
   /// A boolean; false if it is left out.
   mutating func flag(_ name: String) throws(LineFault) -> Bool {
-    try value(name, "a truth value") { $0.truth } ?? false
+    try value(name, "a truth value") { $0.boolean } ?? false
   }
 
   /// 1 to 18 digits, which fit into 64 bits.
   mutating func optionalTime(_ name: String) throws(LineFault) -> Int64? {
     try value(name, "a time") { value in
-      guard let text = value.text, (1...18).contains(text.utf8.count),
+      guard let text = value.string, (1...18).contains(text.utf8.count),
         text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
       else { return nil }
       return Int64(text)
@@ -115,7 +116,7 @@ struct MemberReader {
     _ name: String, byteCount: Int
   ) throws(LineFault) -> String? {
     try value(name, "a hexadecimal number of \(byteCount) bytes") { value in
-      guard let text = value.text, text.utf8.count == 2 * byteCount,
+      guard let text = value.string, text.utf8.count == 2 * byteCount,
         text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
       else { return nil }
       return text
@@ -130,9 +131,7 @@ struct MemberReader {
     try value(name, "an array") { $0.elements }
   }
 
-  mutating func optionalMembers(
-    _ name: String
-  ) throws(LineFault) -> [(name: String, value: JSONValue)]? {
+  mutating func optionalMembers(_ name: String) throws(LineFault) -> [JSONMember]? {
     try value(name, "an object") { $0.members }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import MessagingQueue
+import StrictJSON
 import Testing
 
 @Suite struct JSONLineTests {
@@ -24,7 +25,7 @@ import Testing
   func `the parser refuses a line that readers of JSON interpret differently`(index: Int) throws {
     let (line, reason) = Self.refusedTexts[index]
     let fault = #expect(throws: JSONFault.self) { try JSONLine(Array(line.utf8)) }
-    #expect(fault?.reason.contains(reason) == true, "\(fault?.reason ?? "accepted")")
+    #expect(fault?.description.contains(reason) == true, "\(fault?.description ?? "accepted")")
   }
 
   @Test(arguments: [[0xFF], [0xED, 0xA0, 0x80], [0xC0, 0x80], [0xC3]] as [[UInt8]])
@@ -47,8 +48,8 @@ import Testing
     let line = try JSONLine(Array(text.utf8))
     let expected = try #require(
       JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-    #expect(line["t"]?.text == expected["t"] as? String)
-    if case .number(let number)? = line["n"] { #expect(Double(number) == -0.005) }
+    #expect(line["t"]?.string == expected["t"] as? String)
+    if case .number(let number)? = line["n"] { #expect(number.double == -0.005) }
     #expect(line["l"]?.elements?.isEmpty == true)
     #expect(line["o"]?.members?.isEmpty == true)
     #expect(line["absent"] == nil)
@@ -56,8 +57,8 @@ import Testing
 
   @Test func `names that only look alike are different names`() throws {
     let line = try JSONLine(Array("{\"\u{E9}\":\"one\",\"e\u{301}\":\"two\"}".utf8))
-    #expect(line["\u{E9}"]?.text == "one")
-    #expect(line["e\u{301}"]?.text == "two")
+    #expect(line["\u{E9}"]?.string == "one")
+    #expect(line["e\u{301}"]?.string == "two")
   }
 
   @Test(arguments: ["QQ", "QR==", "Q Q==", "QQ==\n", "_-==", "QQ=", "QQ===", "="])
