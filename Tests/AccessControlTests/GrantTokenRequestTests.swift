@@ -91,6 +91,16 @@ import Testing
     #expect(message(String(repeating: " ", count: 65_537)) == "Invalid body")
   }
 
+  @Test func `a body has at most 16 objects and arrays inside one another`() throws {
+    func body(_ depth: Int) -> String {
+      let meta = String(repeating: #"{"m":"#, count: depth - 2) + "1"
+      return #"{"ttl":1,"permissions":{"resources":{"channels":{"c":1}},"meta":\#(meta)"#
+        + String(repeating: "}", count: depth)
+    }
+    _ = try request(body(16))
+    #expect(message(body(17)) == "Invalid JSON")
+  }
+
   @Test func `a token is revoked by its path segment, and not after its end`() throws {
     let signer = try TokenSigner(application())
     let text = Array(
