@@ -127,7 +127,12 @@ let package = Package(
     // For clients, whose server has no key.
     module("MessageCipher", ["StrictJSON", "VaultCrypto"]),
     // For the message server.
-    module("Realtime", ["MessagingQueue", network("DequeModule", "swift-collections")]),
+    module(
+      "Realtime",
+      [
+        "MessagingQueue", network("DequeModule", "swift-collections"),
+        network("HeapModule", "swift-collections"),
+      ]),
     // Knows neither a socket nor a table: what a server decides, as values.
     module("AccessControl", ["StrictJSON", "VaultCrypto"]),
     // The tables of applications, grants and groups, and what they say now, in memory.
