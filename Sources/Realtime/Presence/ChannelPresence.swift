@@ -10,6 +10,9 @@ struct ChannelPresence: Sendable {
 
   var occupancy: Int { indices.count }
 
+  /// How many places are kept, those of users who have left included.
+  var placeCount: Int { places.count }
+
   /// A page of the users, in the order in which they joined.
   func users(offset: Int, maximumCount: Int) -> [UserID] {
     Array(places.lazy.compactMap(\.self).dropFirst(max(offset, 0)).prefix(max(maximumCount, 0)))
