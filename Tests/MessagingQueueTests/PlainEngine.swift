@@ -57,6 +57,11 @@ final class PlainEngine: Sendable {
     try pool.writeWithoutTransaction { db in try Int.fetchOne(db, sql: sql) }
   }
 
+  /// The rules of the tables that are broken.
+  func faults() throws -> [MessageVerification.Fault] {
+    try pool.read { try MessageVerifier.run($0).faults }
+  }
+
   func text(_ sql: String) throws -> String? {
     try pool.writeWithoutTransaction { db in try String.fetchOne(db, sql: sql) }
   }

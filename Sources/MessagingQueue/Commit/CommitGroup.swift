@@ -47,7 +47,7 @@ struct CommitGroup {
 
   /// Writes what the operations have in common; call it before the commit.
   mutating func finish(_ db: Database) throws {
-    if hasChanges { try EngineDatabase.finish(&publication, db) }
+    if hasChanges { try EngineDatabase.finish(&publication, isLast: true, db) }
   }
 
   private func takesOneStatement(_ write: PendingWrite) -> Bool {

@@ -9,12 +9,7 @@ extension EngineDatabase {
     _ db: Database, during operation: String,
     _ body: (EngineDatabase, inout Publication?) throws -> Result
   ) throws(EngineError) -> (result: Result, hasChanges: Bool) {
-    try EngineError.requireArgument(
-      db.isInsideTransaction, "\(operation): the connection has no open transaction",
-      hint: "call it inside write of the engine")
-    try EngineError.requireArgument(
-      ObjectIdentifier(db) == writer, "\(operation): the connection is not of this engine",
-      hint: "use the connection that write of this engine gives")
+    try requireTransaction(db, during: operation)
     return try translatingErrors(during: "\(operation) in the caller's transaction") {
       let changeCount = db.totalChangesCount
       var results: [Result] = []
@@ -26,6 +21,29 @@ extension EngineDatabase {
       }
       return (results[0], db.totalChangesCount != changeCount)
     }
+  }
+
+  /// Counts the caller's transaction as a commit of the engine, and wakes waiters after it.
+  ///
+  /// - Throws: as ``join(_:during:_:)``.
+  func noteChange(in db: Database) throws(EngineError) {
+    let operation = "noting a change"
+    try requireTransaction(db, during: operation)
+    try translatingErrors(during: "\(operation) in the caller's transaction") {
+      try Self.countCommit(db)
+    }
+    notifier.announceChange()
+  }
+
+  private func requireTransaction(
+    _ db: Database, during operation: String
+  ) throws(EngineError) {
+    try EngineError.requireArgument(
+      db.isInsideTransaction, "\(operation): the connection has no open transaction",
+      hint: "call it inside write of the engine")
+    try EngineError.requireArgument(
+      ObjectIdentifier(db) == writer, "\(operation): the connection is not of this engine",
+      hint: "use the connection that write of this engine gives")
   }
 
   /// Stores messages in the order given, as a part of what a transaction publishes.

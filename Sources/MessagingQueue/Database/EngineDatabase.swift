@@ -76,8 +76,12 @@ package final class EngineDatabase: Sendable {
 
   /// Writes what the operations of a transaction have in common, if one changed something: the sums
   /// of their publications, and the number of the commit.
-  static func finish(_ publication: inout Publication?, _ db: Database) throws {
-    let isCounted = try publication.take()?.finish(countsCommit: true) ?? false
+  ///
+  /// - Parameter isLast: whether nothing else of the transaction counts it or can be undone alone.
+  static func finish(
+    _ publication: inout Publication?, isLast: Bool = false, _ db: Database
+  ) throws {
+    let isCounted = try publication.take()?.finish(countsCommit: true, isLast: isLast) ?? false
     if !isCounted { try countCommit(db) }
   }
 

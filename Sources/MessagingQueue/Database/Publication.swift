@@ -70,13 +70,16 @@ struct Publication {
   /// Writes the sums and has the notifier wake receivers after the commit; call it in the same
   /// transaction.
   ///
-  /// - Parameter countsCommit: whether it counts the commit too, in the same row.
+  /// - Parameters:
+  ///   - countsCommit: whether it counts the commit too, in the same row.
+  ///   - isLast: whether nothing else of the transaction counts it or can be undone alone.
   /// - Returns: false if there was nothing to write.
   @discardableResult
-  func finish(countsCommit: Bool = false) throws -> Bool {
+  func finish(countsCommit: Bool = false, isLast: Bool = false) throws -> Bool {
     if timetokens.isEmpty { return false }
     tables.notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
-    try clock.store(db, countsCommit: countsCommit)
+    let commitNumber = try clock.store(db, countsCommit: countsCommit)
+    if isLast, let commitNumber { tables.notifier.announce(commit: commitNumber) }
     for gain in gains.values where gain.messageCount > 0 {
       try db.run(
         """

@@ -35,6 +35,18 @@ struct TimetokenClock {
     return Timetoken(unchecked: highWater)
   }
 
+  /// Takes the next `count` numbers, which no message will get, from a multiple of 100 on.
+  ///
+  /// - Throws: as ``next(multipleOf:)``.
+  mutating func reserve(_ count: Int64) throws(EngineError) -> ClosedRange<Int64> {
+    let first = try next(multipleOf: 100).rawValue
+    guard count > 0, first <= Timetoken.greatest.rawValue - count else {
+      throw EngineError(.invalidArgument, "\(count) timetokens cannot be reserved after \(first)")
+    }
+    highWater = first + count - 1
+    return first...highWater
+  }
+
   /// Assigns the timetoken of an imported message, if it is greater than all before; otherwise nil.
   mutating func keep(_ timetoken: Int64) -> Timetoken? {
     guard timetoken > highWater else { return nil }
@@ -48,10 +60,14 @@ struct TimetokenClock {
   /// Persists the high-water mark; call it in the same transaction.
   ///
   /// - Parameter countsCommit: whether it counts the commit too, in the same row.
-  func store(_ db: Database, countsCommit: Bool = false) throws {
-    try db.run(
-      "UPDATE engine SET timetoken_high_water = ?, commit_number = commit_number + ?", highWater,
-      countsCommit ? 1 : 0)
+  /// - Returns: the number of the last commit that is counted.
+  @discardableResult
+  func store(_ db: Database, countsCommit: Bool = false) throws -> Int64? {
+    try db.number(
+      """
+      UPDATE engine SET timetoken_high_water = ?, commit_number = commit_number + ?
+      RETURNING commit_number
+      """, highWater, countsCommit ? 1 : 0)
   }
 }
 

@@ -80,6 +80,22 @@ extension MessagingEngine {
   }
 }
 
+extension MessagingEngine {
+  /// Counts a transaction of the caller as a commit of the engine, for tables of a server beside the engine's.
+  ///
+  /// After its commit, and not after a rollback, callers wake that wait for any change in this process
+  /// (``ChangeNotifier/waitForChange(after:in:within:)`` of all channels) and all that wait in others.
+  ///
+  /// - Parameter db: the connection of ``write(_:)``.
+  /// - Throws: `invalidArgument` outside a transaction; `stopped`, `vaultLocked`, `diskFull`, `damaged`,
+  ///   `inputOutput`.
+  package func noteChange(in db: Database) throws(EngineError) {
+    try requireRunning()
+    try tables.noteChange(in: db)
+    db.afterNextTransaction { [didCommit] _ in didCommit() }
+  }
+}
+
 /// Receiving and settling in the caller's transaction.
 extension MessagingEngine {
   /// Leases messages in the caller's transaction: the leases and the caller's rows are committed

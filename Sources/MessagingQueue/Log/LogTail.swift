@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import GRDB
 
 /// A part of the log in the order of timetokens, for a server that distributes it to its subscribers.
@@ -71,6 +72,31 @@ extension MessagingEngine {
       Timetoken(unchecked: try EngineDatabase.highWater(db))
     }
   }
+}
+
+extension MessagingEngine {
+  /// Reserves places of the log for events that are not stored: no message ever gets one of them.
+  ///
+  /// On return the reservation is on the disk, so that it holds after a crash.
+  ///
+  /// - Parameter count: at least 1; 10,000,000 are one second.
+  /// - Returns: the places, from a multiple of 100 on. The first is the time of the call, or comes after all
+  ///   timetokens that were given out, whichever is greater.
+  /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `vaultLocked`, `damaged`, `inputOutput`,
+  ///   `outcomeUnknown`, `cancelled`.
+  package func reservePlaces(count: Int64) async throws(EngineError) -> ClosedRange<Int64> {
+    try requireRunning()
+    // Not through commit(during:_:): an event that is not stored takes nothing from the reserve of the disk.
+    return try await commits.run(during: "reserving places") { [tables] db in
+      var clock = try TimetokenClock(db, now: tables.time.now)
+      let places = try clock.reserve(count)
+      try clock.store(db)
+      return places
+    }
+  }
+
+  /// The wall clock's time in the unit of timetokens.
+  package var clockTicks: Int64 { WallTime.ticks(of: tables.time.now) }
 }
 
 extension EngineDatabase {

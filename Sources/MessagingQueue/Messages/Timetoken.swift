@@ -36,7 +36,7 @@ public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, Lossl
   public var date: Date { WallTime.date(rawValue) }
 
   /// Takes a value from the database, or one computed from it.
-  init(unchecked rawValue: Int64) {
+  package init(unchecked rawValue: Int64) {
     self.rawValue = rawValue
   }
 

@@ -5,7 +5,11 @@ extension ChangeNotifier {
   /// The changes that an open transaction announces when it commits.
   struct Announcement: Sendable {
     var channels: Set<Channel> = []
+    /// Whether something else has changed.
+    var hasOtherChange = false
     var publications: [LocalPublications.PublishedRange] = []
+    /// The number of the commit; nil if it is not known.
+    var commitNumber: Int64?
   }
 
   /// Has the notifier wake waiters when the transaction commits, but not if it is rolled back:
@@ -34,11 +38,24 @@ extension ChangeNotifier {
     announced.withLock { _ = $0.channels.insert(channel) }
   }
 
+  /// Announces a change that is in no channel: it wakes those that wait for all.
+  func announceChange() {
+    announced.withLock { $0.hasOtherChange = true }
+  }
+
+  /// Announces the number of the commit, whose waiters need no second look.
+  ///
+  /// Call it when nothing of the transaction can be undone alone any more.
+  func announce(commit number: Int64) {
+    announced.withLock { $0.commitNumber = number }
+  }
+
   /// Notifies waiters of what was announced, after its commit.
   func notifyAnnounced() {
     let announcement = takeAnnounced()
-    if announcement.channels.isEmpty { return }
+    if announcement.channels.isEmpty, !announcement.hasOtherChange { return }
     if !announcement.publications.isEmpty { localPublications.settle() }
+    if let number = announcement.commitNumber { noteOwnCommit(number) }
     notify(in: announcement.channels)
   }
 

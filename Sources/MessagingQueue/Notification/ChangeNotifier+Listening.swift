@@ -41,7 +41,6 @@ extension ChangeNotifier {
   /// The thread's state between two waits.
   private struct ThreadState {
     var listener: (any NotificationListener)?
-    var seen: DatabaseMark?
 
     var isPolling: Bool { listener is PollingListener }
   }
@@ -63,7 +62,8 @@ extension ChangeNotifier {
     let listener = (try? transport?.listen()) ?? PollingListener()
     thread.listener = listener
     // Notifications before this moment are lost, so the waiters read the database again.
-    thread.seen = probe()
+    let mark = probe()
+    state.withLock { $0.seen = mark }
     wake(in: nil)
     return listener
   }
@@ -72,17 +72,17 @@ extension ChangeNotifier {
   private func handle(_ event: NotificationEvent, _ thread: inout ThreadState) -> Bool {
     switch event {
     case .changed:
-      wake(in: nil)
+      wakeIfDatabaseChanged(wakesIfUnknown: true)
     case .lost:
       thread.listener = nil
     case .interrupted:
       break
     case .timedOut:
-      wakeIfDatabaseChanged(&thread)
+      wakeIfDatabaseChanged()
       // The system can allow now what it refused before.
       if thread.isPolling, let listener = try? transport?.listen() {
         thread.listener = listener
-        wakeIfDatabaseChanged(&thread)
+        wakeIfDatabaseChanged()
       }
     }
     return state.withLock { state in
@@ -91,9 +91,34 @@ extension ChangeNotifier {
     }
   }
 
-  private func wakeIfDatabaseChanged(_ thread: inout ThreadState) {
-    guard let now = probe(), now != thread.seen else { return }
-    thread.seen = now
-    wake(in: nil)
+  /// Wakes all waiters if there was a commit for which they were not woken.
+  ///
+  /// - Parameter wakesIfUnknown: whether it also wakes them if the database cannot be read.
+  private func wakeIfDatabaseChanged(wakesIfUnknown: Bool = false) {
+    guard let mark = probe() else {
+      if wakesIfUnknown { wake(in: nil) }
+      return
+    }
+    let isNew = state.withLock { state in
+      // An own commit can have been noted since the database was read.
+      if let seen = state.seen, mark.isLockedOut == seen.isLockedOut,
+        mark.commitNumber <= seen.commitNumber
+      {
+        return false
+      }
+      state.seen = mark
+      return true
+    }
+    if isNew { wake(in: nil) }
+  }
+
+  /// Notes a commit of this engine, whose notification then wakes no waiter a second time.
+  ///
+  /// If another commit came before it, for which waiters were not woken yet, the notification wakes all.
+  func noteOwnCommit(_ number: Int64) {
+    state.withLock { state in
+      guard let seen = state.seen, number == seen.commitNumber + 1 else { return }
+      state.seen = DatabaseMark(commitNumber: number, isLockedOut: seen.isLockedOut)
+    }
   }
 }

@@ -23,6 +23,8 @@ package final class ChangeNotifier: Sendable {
     /// Whether the thread waits without a limit, because there was no waiter when it last looked.
     var isThreadAsleep = false
     var listener: (any NotificationListener)?
+    /// The state of the database for which all waiters were woken, or those whom the newest commits concern.
+    var seen: DatabaseMark?
   }
 
   /// How often the thread reads the database.
@@ -155,7 +157,9 @@ package final class ChangeNotifier: Sendable {
   }
 
   /// Wakes the waiters of this process.
-  func wake(in channels: Set<Channel>?) {
+  ///
+  /// - Parameter channels: nil for all waiters; none for those alone that wait for all channels.
+  package func wake(in channels: Set<Channel>?) {
     let woken = state.withLock { state in
       state.count += 1
       let woken = state.waiters.filter { $0.value.isConcerned(by: channels) }

@@ -82,6 +82,7 @@ import Testing
     let later = notifier.generation
     let wait = Task { await notifier.waitForChange(after: later) }
     while transport.listenerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    commits.add(1, ordering: .relaxed)
     try transport.notify()
     #expect(await wait.value == .changed)
   }
