@@ -199,7 +199,7 @@ import VaultedDatabase
     _ = try? engine.secondDatabase()
     _ = try? engine.database.receive(10, from: channel)
     _ = try? engine.pool.read { db in try EngineDatabase.channelSummaries(db) }
-    _ = try? engine.pool.read { db in try EngineDatabase.publishedCount([channel, other], db) }
+    _ = try? engine.pool.read { db in try EngineDatabase.publishedCounts([channel, other], db) }
     _ = try? engine.pool.write { db in
       try tables.sweep(channel, after: nil, count: 10, in: db)
     }

@@ -111,10 +111,23 @@ extension EngineDatabase {
   }
 
   /// The number of a channel; adds the channel if it is new.
+  ///
+  /// A channel of an application keeps acknowledged messages, so that a fast worker takes none from a subscriber or
+  /// from history. It begins with the mark of the application's removed channels, of which it can be one.
   static func makeChannelID(_ channel: Channel, _ db: Database) throws -> Int64 {
     if let id = try channelID(channel, db) { return id }
-    try db.run("INSERT INTO channel (name) VALUES (?)", channel.name)
+    try db.run(
+      "INSERT INTO channel (name, keeps_acknowledged, removed_through) VALUES (?, ?, ?)",
+      channel.name, channel.isOfApplication ? 1 : 0, removedChannelsMark(for: channel, db))
     return db.lastInsertedRowID
+  }
+
+  /// How far the messages of an application's removed channels went; 0 if no channel was removed.
+  ///
+  /// It is `removed_through` of the row `application/`: ``ApplicationSweep``.
+  static func removedChannelsMark(for channel: Channel, _ db: Database) throws -> Int64 {
+    guard let prefix = channel.applicationPrefix else { return 0 }
+    return try db.number("SELECT removed_through FROM channel WHERE name = ?", prefix) ?? 0
   }
 
   /// The priorities that a channel's messages can have, the highest first.

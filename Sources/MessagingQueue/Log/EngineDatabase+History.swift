@@ -2,6 +2,7 @@ internal import GRDB
 
 /// The part of a channel's row that readers of its log use.
 struct KnownChannel: Sendable {
+  /// It is never given to another channel.
   let id: Int64
   let channel: Channel
   /// How far retention or a purge has removed messages.
@@ -36,7 +37,7 @@ extension EngineDatabase {
     var page = LogPage(query)
     for known in channels {
       page.removedThrough[known.channel] = known.removedThrough
-      page.publishedCount &+= known.publishedCount
+      page.publishedCounts[known.id] = known.publishedCount
     }
     if channels.count == 1, let (id, channel) = channels.first.map({ ($0.id, $0.channel) }) {
       let sql = query.order == .oldestFirst ? selectForward : selectBackward
@@ -94,6 +95,15 @@ extension EngineDatabase {
         KnownChannel(id: $0[0], channel: channel, removedThrough: $0[1], publishedCount: $0[2])
       }
     }
+  }
+
+  /// How far the messages of channels went that do not exist and have possibly been removed.
+  static func removedThrough(
+    ofMissing channels: some Sequence<Channel>, _ db: Database
+  ) throws -> [Channel: Int64] {
+    var marks: [Channel: Int64] = [:]
+    for channel in channels { marks[channel] = try removedChannelsMark(for: channel, db) }
+    return marks
   }
 
   /// A message of a channel; nil if the log does not have it.

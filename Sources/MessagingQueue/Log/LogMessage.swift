@@ -31,6 +31,29 @@ public struct LogMessage: Sendable, Hashable {
   /// Always 0, unless the sequence has ``OverflowPolicy/skip(toNewest:)``.
   public internal(set) var skippedCount: Int = 0
 
+  /// Makes a message that is not in the log, with a place between those that are.
+  package init(
+    timetoken: Timetoken, channel: Channel, payload: [UInt8], headers: [String: String] = [:]
+  ) {
+    self.init(
+      timetoken: timetoken, channel: channel, payload: payload, headers: headers,
+      priority: .normal, orderingKey: nil, availabilityTicks: nil, expirationTicks: nil)
+  }
+
+  init(
+    timetoken: Timetoken, channel: Channel, payload: [UInt8], headers: [String: String],
+    priority: Priority, orderingKey: String?, availabilityTicks: Int64?, expirationTicks: Int64?
+  ) {
+    self.timetoken = timetoken
+    self.channel = channel
+    self.payload = payload
+    self.headers = headers
+    self.priority = priority
+    self.orderingKey = orderingKey
+    self.availabilityTicks = availabilityTicks
+    self.expirationTicks = expirationTicks
+  }
+
   /// When receivers can get the message, by the wall clock; nil if it was published without a
   /// delay.
   public var availabilityDate: Date? { availabilityTicks.map(WallTime.date) }
@@ -114,8 +137,8 @@ struct LogPage: Sendable {
   /// The timetoken up to which retention or a purge has removed a channel's messages, in the same
   /// snapshot.
   var removedThrough: [Channel: Int64] = [:]
-  /// How many messages were ever published to the channels, in the same snapshot.
-  var publishedCount = 0
+  /// How many messages were ever published to the channels, by their numbers, in the same snapshot.
+  var publishedCounts: [Int64: Int] = [:]
   private var byteCount = 0
   private let maximumCount: Int
   private let maximumByteCount: Int

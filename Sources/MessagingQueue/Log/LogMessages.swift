@@ -23,6 +23,10 @@ public struct LogMessages: AsyncSequence, Sendable {
   let start: LogStart
   let overflow: OverflowPolicy
   let pageByteCount: Int
+  /// How long a reader waits before it looks again without a notification.
+  ///
+  /// Its place then follows the end of the log, and no removal of older messages concerns it. Default: 5 minutes.
+  package var longestWait: Duration = .seconds(300)
 
   /// The most messages that one read takes into memory.
   static let pageCount = 256
@@ -35,6 +39,8 @@ public struct LogMessages: AsyncSequence, Sendable {
     private let sequence: LogMessages
     private var cursor: Int64?
     private var page: ArraySlice<LogMessage> = []
+    /// The end of the log, if the page was the last one: later messages come after it, whatever their channels.
+    private var pageEnd: Int64?
     private var hasEnded = false
     /// The removals before the reader began, which are not reported to it.
     private var removedBefore: [Channel: Int64]?
@@ -66,7 +72,7 @@ public struct LogMessages: AsyncSequence, Sendable {
           accept(read)
           if page.isEmpty, missedCount == 0 {
             let wake = await sequence.notifier.waitForChange(
-              after: generation, in: sequence.channels)
+              after: generation, in: sequence.channels, within: sequence.longestWait)
             if wake == .cancelled { return end() }
           }
         }
@@ -76,6 +82,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       }
       let message = page.removeFirst()
       cursor = message.timetoken.rawValue
+      if page.isEmpty, let pageEnd { cursor = pageEnd }
       return message
     }
 
@@ -83,9 +90,9 @@ public struct LogMessages: AsyncSequence, Sendable {
     private mutating func accept(_ read: LogRead) {
       page = read.page.messages[...]
       var (counter, skippedCount) = (read.counter, read.skippedCount)
+      counter.note(publishedCounts: read.page.publishedCounts)
       counter.add(delivered: page.count + skippedCount)
-      missedCount =
-        read.endsLog ? counter.missedCount(publishedCount: read.page.publishedCount) : 0
+      missedCount = read.endsLog ? counter.missedCount : 0
       if sequence.overflow.newestCount != nil {
         // A reader that skips gets the number with the next message, and no error.
         if !page.isEmpty {
@@ -96,6 +103,8 @@ public struct LogMessages: AsyncSequence, Sendable {
       }
       if !page.isEmpty { page[page.startIndex].skippedCount = skippedCount }
       self.counter = counter
+      pageEnd = read.endsLog && missedCount == 0 ? read.highWater : nil
+      if page.isEmpty, let pageEnd { cursor = Swift.max(cursor ?? 0, pageEnd) }
     }
 
     /// - Throws: `messagesRemoved` if messages were removed before this reader saw them.
@@ -142,10 +151,13 @@ public struct LogMessages: AsyncSequence, Sendable {
       var query = query
       let counter = try counter ?? MissedMessageCounter(query, db)
       let skippedCount = try overflow.skip(&query, db)
-      let page = try EngineDatabase.page(query, db)
+      var page = try EngineDatabase.page(query, db)
+      let missing = query.channels.filter { page.removedThrough[$0] == nil }
+      page.removedThrough.merge(try EngineDatabase.removedThrough(ofMissing: missing, db)) { $1 }
       return LogRead(
         page: page, skippedCount: skippedCount,
-        endsLog: try EngineDatabase.endsLog(page, of: query, db), counter: counter)
+        endsLog: try EngineDatabase.endsLog(page, of: query, db), counter: counter,
+        highWater: try EngineDatabase.highWater(db))
     }
   }
 }
@@ -159,4 +171,6 @@ private struct LogRead: Sendable {
   let endsLog: Bool
   /// The counter before the page.
   let counter: MissedMessageCounter
+  /// The greatest timetoken that was given out before the read.
+  let highWater: Int64
 }

@@ -25,20 +25,21 @@ extension EngineDatabase {
       return LogStart(
         cursor: try highWater(db),
         counter: MissedMessageCounter(
-          aheadCount: 0, publishedCount: try publishedCount(channels, db)))
+          aheadCount: 0, publishedCounts: try publishedCounts(channels, db)))
     case .newest(let count):
       let ids = try knownChannels(channels, db).map(\.id)
       let keys = try nearestKeys(in: ids, from: .max, order: .newestFirst, count: count, db)
       return LogStart(
         cursor: keys.last.map { $0.timetoken - 1 }, ignoresEarlierRemovals: true,
         counter: MissedMessageCounter(
-          aheadCount: keys.count, publishedCount: try publishedCount(channels, db)))
+          aheadCount: keys.count, publishedCounts: try publishedCounts(channels, db)))
     }
   }
 
-  /// How many messages were ever published to the channels; only its growth has a meaning.
-  static func publishedCount(_ channels: Set<Channel>, _ db: Database) throws -> Int {
-    try knownChannels(channels, db).reduce(0) { $0 &+ $1.publishedCount }
+  /// How many messages were ever published to the channels, by their numbers; only the growth has a meaning.
+  static func publishedCounts(_ channels: Set<Channel>, _ db: Database) throws -> [Int64: Int] {
+    Dictionary(
+      uniqueKeysWithValues: try knownChannels(channels, db).map { ($0.id, $0.publishedCount) })
   }
 }
 

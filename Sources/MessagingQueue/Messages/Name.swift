@@ -27,11 +27,18 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
     checked = Name(text: name)
   }
 
+  /// Whether it is a channel of an application, named `application/channel`.
+  package var isOfApplication: Bool { name.utf8.contains(UInt8(ascii: "/")) }
+
+  /// The name before the first slash, with the slash; nil for a channel of no application.
+  var applicationPrefix: String? {
+    name.utf8.firstIndex(of: UInt8(ascii: "/")).map { String(name[...$0]) }
+  }
+
   /// The number of which the channel's timetokens are multiples.
   ///
-  /// A channel of an application is named `application/channel`. A server gives its events that are not stored the
-  /// timetokens between its messages.
-  package var timetokenStep: Int64 { name.utf8.contains(UInt8(ascii: "/")) ? 100 : 1 }
+  /// A server gives the events of an application that are not stored the timetokens between its messages.
+  package var timetokenStep: Int64 { isOfApplication ? 100 : 1 }
 
   /// The name.
   public var description: String { name }

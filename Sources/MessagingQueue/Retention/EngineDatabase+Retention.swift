@@ -19,11 +19,12 @@ extension EngineDatabase {
     ])
   }
 
-  /// The retention of a channel; the default if the channel does not exist.
+  /// The retention of a channel; that of a new one if the channel does not exist.
   static func retention(of channel: Channel, _ db: Database) throws -> Retention {
     let select = try db.cachedStatement(
       sql: "SELECT \(Retention.columns) FROM channel WHERE name = ?")
-    return try Row.fetchOne(select, arguments: [channel.name]).map(Retention.init) ?? Retention()
+    return try Row.fetchOne(select, arguments: [channel.name]).map(Retention.init)
+      ?? Retention(ofNew: channel)
   }
 
   /// Looks at up to `count` of a channel's oldest messages after `start`, and removes those over
@@ -37,8 +38,11 @@ extension EngineDatabase {
     guard retention.hasLimits, let channelID = try Self.channelID(channel, db) else {
       return RetentionSweep.Step()
     }
-    var sweep = try RetentionSweep(
-      channelID, retention, now: WallTime.ticks(of: time.now), db)
+    let now = WallTime.ticks(of: time.now)
+    let oldestKept = retention.maximumAge.map { now - max(WallTime.ticks(of: $0), 0) }
+    guard
+      var sweep = try RetentionSweep(channelID, retention, oldestKept: oldestKept ?? 0, db)
+    else { return RetentionSweep.Step() }
     let step = try sweep.run(after: start, count: count)
     commitCounter?.note { $0.retired += step.removedCount }
     return step
@@ -62,6 +66,11 @@ extension Retention {
   static let columns = """
     keeps_acknowledged, discards_unacknowledged, longest_age, most_messages, most_bytes
     """
+
+  /// The retention of a channel that is added: one of an application keeps acknowledged messages.
+  init(ofNew channel: Channel) {
+    keepsAcknowledged = channel.isOfApplication
+  }
 
   init(_ row: Row) {
     keepsAcknowledged = row["keeps_acknowledged"]
@@ -99,21 +108,21 @@ extension EngineDatabase {
 }
 
 extension EngineDatabase {
-  /// Removes up to `count` of a channel's messages, the oldest first, from the log and from every
-  /// consumer, leased or not.
+  /// Removes up to `count` of a channel's messages between two places, the oldest first, from the log
+  /// and from every consumer, leased or not.
   ///
-  /// - Parameter end: the first message to keep; nil for none.
+  /// - Parameters:
+  ///   - start: the last message to keep before them; nil for none.
+  ///   - end: the first message to keep after them; nil for none.
   /// - Returns: how many were removed; fewer than `count` at the end.
   package func purge(
-    _ channel: Channel, before end: Timetoken?, count: Int, in db: Database
+    _ channel: Channel, after start: Timetoken? = nil, before end: Timetoken?, count: Int,
+    in db: Database
   ) throws -> Int {
     guard let channelID = try Self.channelID(channel, db) else { return 0 }
     let timetokens = try Int64.fetchAll(
-      db.cachedStatement(
-        sql: """
-          SELECT timetoken FROM message WHERE channel_id = ? AND timetoken < ?
-          ORDER BY timetoken LIMIT ?
-          """), arguments: [channelID, end?.rawValue ?? .max, count]
+      db.cachedStatement(sql: Self.selectKeysForward),
+      arguments: [channelID, start?.rawValue ?? 0, end?.rawValue ?? .max, count]
     ).map(Timetoken.init(unchecked:))
     var removal = MessageRemoval(db, channelID: channelID)
     for timetoken in timetokens { try removal.retireFromConsumers(timetoken) }

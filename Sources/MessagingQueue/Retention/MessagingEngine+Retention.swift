@@ -20,7 +20,7 @@ extension MessagingEngine {
     }
   }
 
-  /// How long a channel keeps messages; the default if the channel does not exist.
+  /// How long a channel keeps messages; for one that does not exist, how long it would.
   public func retention(of channel: Channel) async throws(EngineError) -> Retention {
     try await access.read(during: "reading a retention") { db in
       try EngineDatabase.retention(of: channel, db)
@@ -45,13 +45,35 @@ extension MessagingEngine {
     _ channel: Channel, before end: Timetoken? = nil,
     progress: @Sendable (_ removedCount: Int) -> Void = { _ in }
   ) async throws(EngineError) -> Int {
+    try await purge(channel, after: nil, before: end, progress: progress)
+  }
+
+  /// Removes the messages of a part of a channel's log, as ``purge(_:before:progress:)`` does.
+  ///
+  /// - Parameters:
+  ///   - start: the messages after this place; default: nil, from the oldest on.
+  ///   - end: the last message to remove; default: nil, the newest.
+  /// - Returns: how many were removed.
+  /// - Throws: the errors of ``purge(_:before:progress:)``.
+  package func removeMessages(
+    of channel: Channel, after start: Timetoken? = nil, through end: Timetoken? = nil
+  ) async throws(EngineError) -> Int {
+    try await purge(
+      channel, after: start, before: end.map { Timetoken(unchecked: $0.rawValue + 1) },
+      progress: { _ in })
+  }
+
+  private func purge(
+    _ channel: Channel, after start: Timetoken?, before end: Timetoken?,
+    progress: @Sendable (_ removedCount: Int) -> Void
+  ) async throws(EngineError) -> Int {
     var total = 0
     var atOnce = Self.messagesAtOnce
     while true {
       let count: Int
       do throws(EngineError) {
         count = try await commit(during: "purging") { [atOnce] tables, db in
-          try tables.purge(channel, before: end, count: atOnce, in: db)
+          try tables.purge(channel, after: start, before: end, count: atOnce, in: db)
         }
       } catch {
         // Removing overwrites: large messages need as much room in the log.
@@ -117,7 +139,7 @@ extension MessagingEngine {
 /// The steps of maintenance: small transactions, between which other callers write.
 extension MessagingEngine {
   /// Messages that one transaction looks at.
-  private static let messagesAtOnce = 500
+  static let messagesAtOnce = 500
   /// Pages that one transaction gives back.
   private static let pagesAtOnce = 256
 

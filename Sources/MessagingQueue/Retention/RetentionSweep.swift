@@ -4,6 +4,8 @@ internal import GRDB
 struct RetentionSweep {
   /// The result of the transaction.
   struct Step: Sendable {
+    /// Messages looked at.
+    var passedCount = 0
     /// Messages removed.
     var removedCount = 0
     /// Where to continue; nil at the end.
@@ -18,16 +20,16 @@ struct RetentionSweep {
   private var messageCount: Int
   private var byteCount: Int
 
-  init(_ channelID: Int64, _ retention: Retention, now: Int64, _ db: Database) throws {
+  /// - Parameter oldestKept: older messages are removed; 0 for no limit of age.
+  /// - Returns: nil if the channel does not exist.
+  init?(_ channelID: Int64, _ retention: Retention, oldestKept: Int64, _ db: Database) throws {
     self.channelID = channelID
     self.retention = retention
+    self.oldestKept = oldestKept
     self.db = db
-    oldestKept = retention.maximumAge.map { now - max(WallTime.ticks(of: $0), 0) } ?? .min
     let select = try db.cachedStatement(
       sql: "SELECT message_count, byte_count FROM channel WHERE id = ?")
-    guard let row = try Row.fetchOne(select, arguments: [channelID]) else {
-      throw EngineError.engineRowMissing
-    }
+    guard let row = try Row.fetchOne(select, arguments: [channelID]) else { return nil }
     messageCount = row[0]
     byteCount = row[1]
   }
@@ -35,8 +37,8 @@ struct RetentionSweep {
   mutating func run(after start: Timetoken?, count: Int) throws -> Step {
     let rows = try Row.fetchAll(
       db.cachedStatement(sql: Self.selectOldest),
-      arguments: [channelID, start?.rawValue ?? 0, try end(), count])
-    var step = Step()
+      arguments: [channelID, start?.rawValue ?? 0, min(try end(), lastOverLimits), count])
+    var step = Step(passedCount: rows.count)
     var removal = MessageRemoval(db, channelID: channelID)
     for row in rows {
       let timetoken = Timetoken(unchecked: row[0])
@@ -81,6 +83,12 @@ struct RetentionSweep {
         FROM consumer WHERE channel_id = ?
         """)
     return try Int64.fetchOne(select, arguments: [channelID]) ?? .max
+  }
+
+  /// The last message that can be over the limits.
+  private var lastOverLimits: Int64 {
+    let canReachAny = retention.maximumMessageCount != nil || retention.maximumByteCount != nil
+    return canReachAny ? .max : oldestKept - 1
   }
 
   private func isOverLimits(_ timetoken: Timetoken) -> Bool {
