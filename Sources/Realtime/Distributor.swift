@@ -5,76 +5,145 @@ package struct SubscriberID: Sendable, Hashable {
   let number: UInt64
 }
 
-/// Decides which subscriber gets which messages, from memory.
+/// Decides which subscriber gets which events, from memory.
 ///
-/// It does no I/O. A subscriber polls: it gets all its messages after a place, or waits for the next ones and is then
+/// It does no I/O. A subscriber polls: it gets all its events after a place, or waits for the next ones and is then
 /// forgotten.
 struct Distributor {
   /// What to do for a subscriber that polls.
   enum Answer {
     /// Give it these.
     case events(Events)
-    /// Wait: ``append(_:)`` will name it.
+    /// Wait: a later distribution will name it.
     case wait
-    /// Read the log after its place, because the window begins later.
-    case readLog
+    /// Read the log after this place, because the window begins later, and call ``take(_:for:_:known:_:)``.
+    ///
+    /// A read that begins now has all messages up to `known`, also if its end is before that.
+    case readLog(after: Timetoken, known: Timetoken)
+  }
+
+  /// Who gets what.
+  struct Distribution {
+    /// Waiting subscribers, each of which is forgotten.
+    var woken: [(id: SubscriberID, events: Events)] = []
+    /// Senders whose events have their places.
+    var sent: [(id: UInt64, timetokens: [Timetoken])] = []
   }
 
   private struct Subscriber {
     let subscription: Subscription
     let place: Timetoken
-    let maximumCount: Int
+    let limits: Events.Limits
   }
 
   private(set) var window: EventWindow
+  private var places: EphemeralPlaces
   private var subscribers: [SubscriberID: Subscriber] = [:]
   private var waiting: [Channel: Set<SubscriberID>] = [:]
 
-  init(_ window: EventWindow) {
+  /// - Parameter window: empty, at the end of the log.
+  init(_ window: EventWindow, _ limits: EphemeralPlaces.Limits = EphemeralPlaces.Limits()) {
     self.window = window
+    places = EphemeralPlaces(at: window.end, limits)
   }
 
   var waitingCount: Int { subscribers.count }
 
+  // MARK: Subscribers
+
   /// Answers a subscriber, or lets it wait.
   mutating func poll(
-    _ id: SubscriberID, _ subscription: Subscription, after place: Timetoken, maximumCount: Int
+    _ id: SubscriberID, _ subscription: Subscription, after place: Timetoken,
+    _ limits: Events.Limits
   ) -> Answer {
-    guard
-      let events = window.events(for: subscription, after: place, maximumCount: maximumCount)
-    else { return .readLog }
+    guard let events = window.events(for: subscription, after: place, limits) else {
+      return .readLog(after: place, known: window.end)
+    }
     if !events.events.isEmpty { return .events(events) }
-    subscribers[id] = Subscriber(
-      subscription: subscription, place: place, maximumCount: maximumCount)
-    for topic in subscription.sources.keys { waiting[topic, default: []].insert(id) }
+    subscribers[id] = Subscriber(subscription: subscription, place: place, limits: limits)
+    for topic in subscription.topics { waiting[topic, default: []].insert(id) }
     return .wait
   }
 
-  /// Takes the next part of the log.
+  /// Answers a subscriber with a part of the log that was read for it, as far as the window does not have it.
   ///
-  /// - Returns: what the waiting subscribers get, each of which is forgotten.
-  mutating func append(_ tail: LogTail) -> [(id: SubscriberID, events: Events)] {
-    window.append(tail)
-    var woken: [SubscriberID: Events] = [:]
-    for message in tail.messages {
-      for id in Set(message.channel.topics.flatMap { waiting[$0] ?? [] }) {
-        guard let subscriber = subscribers[id], message.timetoken > subscriber.place else {
-          continue
-        }
-        _ = woken[id, default: Events(end: tail.end)].append(
-          message, for: subscriber.subscription, maximumCount: subscriber.maximumCount)
-      }
+  /// The window has events between the messages that the log does not have.
+  ///
+  /// - Parameter known: that of the answer for which the log was read.
+  mutating func take(
+    _ tail: LogTail, for id: SubscriberID, _ subscription: Subscription, known: Timetoken,
+    _ limits: Events.Limits
+  ) -> Answer {
+    let end = min(tail.isAtEnd ? max(tail.end, known) : tail.end, window.start)
+    var events = Events(end: end, limits)
+    for message in tail.messages where message.timetoken <= end {
+      _ = events.append(LiveEvent(message, isStored: true), for: subscription)
     }
-    for id in woken.keys { remove(id) }
-    return woken.map { ($0.key, $0.value) }
+    if !events.events.isEmpty { return .events(events) }
+    return poll(id, subscription, after: end, limits)
   }
 
   /// Forgets a subscriber.
   mutating func remove(_ id: SubscriberID) {
     guard let subscriber = subscribers.removeValue(forKey: id) else { return }
-    for topic in subscriber.subscription.sources.keys {
+    for topic in subscriber.subscription.topics {
       waiting[topic]?.remove(id)
       if waiting[topic]?.isEmpty == true { waiting[topic] = nil }
     }
+  }
+
+  // MARK: Events
+
+  /// The place after which the log is to be read next.
+  var readPlace: Timetoken { Timetoken(unchecked: places.read) }
+
+  /// Whether events wait for places that must be reserved.
+  var needsReservation: Bool { places.needsReservation }
+
+  /// Takes reserved places: see ``EphemeralPlaces/reserve(_:)``.
+  mutating func reserve(_ range: ClosedRange<Int64>) { places.reserve(range) }
+
+  /// Forgets the events that wait for places.
+  ///
+  /// - Returns: their senders.
+  mutating func failWaiting() -> [UInt64] { places.failWaiting() }
+
+  /// Takes the part of the log after ``readPlace``.
+  mutating func take(_ tail: LogTail) -> Distribution { distribute(places.take(tail)) }
+
+  /// Takes events that are not stored, all or none.
+  ///
+  /// - Returns: who gets what, if they have their places; otherwise nil, and a later distribution names the sender.
+  /// - Throws: `busy` if too many wait.
+  mutating func send(
+    _ messages: [Message], as id: UInt64, now: Int64
+  ) throws(EngineError) -> Distribution? {
+    switch places.send(messages, as: id, now: now) {
+    case .sent(let batch):
+      var distribution = distribute(batch)
+      distribution.sent = [(id, batch.events.map(\.place))]
+      return distribution
+    case .wait: return nil
+    case .full:
+      throw EngineError(
+        .busy, "too many events that are not stored wait for their places",
+        hint: "send fewer, and try again later")
+    }
+  }
+
+  private mutating func distribute(_ batch: EphemeralPlaces.Batch) -> Distribution {
+    window.append(batch.events, end: Timetoken(unchecked: places.end))
+    var woken: [SubscriberID: Events] = [:]
+    for event in batch.events {
+      for topic in event.topics {
+        for id in waiting[topic] ?? [] {
+          guard let subscriber = subscribers[id], event.place > subscriber.place else { continue }
+          _ = woken[id, default: Events(end: window.end, subscriber.limits)]
+            .append(event, for: subscriber.subscription)
+        }
+      }
+    }
+    for id in woken.keys { remove(id) }
+    return Distribution(woken: woken.map { ($0.key, $0.value) }, sent: batch.sent)
   }
 }

@@ -1,9 +1,9 @@
 internal import DequeModule
-package import MessagingQueue
+internal import MessagingQueue
 
-/// The newest part of the log, in memory: a subscriber whose place is in it needs no read of the database.
+/// The newest events, in memory: a subscriber whose place is among them needs no read of the database.
 struct EventWindow {
-  /// The most messages and bytes that the window holds.
+  /// The most events and bytes that the window holds.
   struct Limits {
     /// Default: 100,000.
     var count = 100_000
@@ -13,17 +13,17 @@ struct EventWindow {
     var byteCount = 64 << 20
   }
 
-  /// The window has every message after this place.
+  /// The window has every event after this place.
   private(set) var start: Timetoken
-  /// The window has every message up to this place.
+  /// The window has every event up to this place.
   private(set) var end: Timetoken
 
   private let limits: Limits
-  private var messages: Deque<LogMessage> = []
+  private var events: Deque<LiveEvent> = []
   private var byteCount = 0
-  /// How many messages have left the window.
+  /// How many events have left the window.
   private var removedCount = 0
-  /// The numbers of the messages of each topic, counted from the first that the window ever had.
+  /// The numbers of the events of each topic, counted from the first that the window ever had.
   private var numbers: [Channel: Deque<Int>] = [:]
 
   /// An empty window at a place of the log.
@@ -33,84 +33,48 @@ struct EventWindow {
     self.limits = limits
   }
 
-  /// Takes the messages that follow the window, and removes the oldest over its limits.
-  mutating func append(_ tail: LogTail) {
-    for message in tail.messages {
-      for topic in message.channel.topics {
-        numbers[topic, default: []].append(removedCount + messages.count)
+  /// Takes the events that follow the window, and removes the oldest over its limits.
+  mutating func append(_ added: [LiveEvent], end newEnd: Timetoken) {
+    for event in added {
+      for topic in event.topics {
+        numbers[topic, default: []].append(removedCount + events.count)
       }
-      messages.append(message)
-      byteCount += message.byteCount
+      events.append(event)
+      byteCount += event.byteCount
     }
-    end = max(end, tail.end)
-    while messages.count > limits.count || byteCount > limits.byteCount { removeFirst() }
+    end = newEnd
+    while events.count > limits.count || byteCount > limits.byteCount { removeFirst() }
   }
 
   private mutating func removeFirst() {
-    let message = messages.removeFirst()
-    for topic in message.channel.topics {
+    let event = events.removeFirst()
+    for topic in event.topics {
       numbers[topic]?.removeFirst()
       if numbers[topic]?.isEmpty == true { numbers[topic] = nil }
     }
     removedCount += 1
-    byteCount -= message.byteCount
-    start = message.timetoken
+    byteCount -= event.byteCount
+    start = event.place
   }
 
-  /// The subscriber's messages after a place; nil if the window begins later.
-  func events(for subscription: Subscription, after place: Timetoken, maximumCount: Int) -> Events?
-  {
+  /// The subscriber's events after a place; nil if the window begins later.
+  func events(
+    for subscription: Subscription, after place: Timetoken, _ limits: Events.Limits
+  ) -> Events? {
     guard place >= start else { return nil }
-    var found: Set<Int> = []
-    for topic in subscription.sources.keys {
+    var found: [Int] = []
+    for topic in subscription.topics {
       guard let numbers = numbers[topic] else { continue }
-      let first = numbers.partitioningIndex { messages[$0 - removedCount].timetoken > place }
+      let first = numbers.partitioningIndex { events[$0 - removedCount].place > place }
       // One more than asked for shows whether there are more.
-      found.formUnion(numbers[first...].prefix(maximumCount + 1))
+      found += numbers[first...].prefix(limits.count + 1)
     }
-    var events = Events(end: max(place, end))
+    var answer = Events(end: max(place, end), limits)
+    // An event of several topics comes several times in a row.
     for number in found.sorted() {
-      let message = messages[number - removedCount]
-      if !events.append(message, for: subscription, maximumCount: maximumCount) { break }
+      guard answer.append(events[number - removedCount], for: subscription) else { break }
     }
-    return events
-  }
-}
-
-/// What a subscriber gets: messages in the order of the log, and the place to continue from.
-package struct Events: Sendable {
-  /// A message, and why the subscriber gets it.
-  package struct Event: Sendable {
-    package let message: LogMessage
-    package let source: Subscription.Source
-  }
-
-  package private(set) var events: [Event] = []
-  /// The place up to which the subscriber has all its messages.
-  package private(set) var end: Timetoken
-
-  init(end: Timetoken) {
-    self.end = end
-  }
-
-  /// Appends a message; false if there is no room, and the subscriber continues after the last one.
-  mutating func append(
-    _ message: LogMessage, for subscription: Subscription, maximumCount: Int
-  ) -> Bool {
-    guard events.count < maximumCount else {
-      end = events.last?.message.timetoken ?? end
-      return false
-    }
-    guard let source = subscription.source(of: message.channel.topics) else { return true }
-    events.append(Event(message: message, source: source))
-    return true
-  }
-}
-
-extension LogMessage {
-  /// The bytes that count towards the window's limit.
-  fileprivate var byteCount: Int {
-    headers.reduce(payload.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    return answer
   }
 }
 

@@ -6,19 +6,46 @@ internal import Synchronization
 /// A subscriber whose place is near the end of the log is served from memory. One that comes from further back reads
 /// the log once, and then joins the others. A message is neither lost nor repeated for a subscriber that continues from
 /// the place it was given.
+///
+/// Events that are not stored come between the messages, in one order for all subscribers. They are in memory only: one
+/// that comes from further back than the memory goes does not get them.
 package final class Realtime: Sendable {
   /// Gets the end of a poll, on any thread and exactly once, unless the poll is cancelled.
   ///
   /// It must not block.
   package typealias Handler = @Sendable (Result<Events, EngineError>) -> Void
 
+  private typealias Sender = CheckedContinuation<Result<[Timetoken], EngineError>, Never>
+
   private struct State {
     var distributor: Distributor
     /// Subscribers that wait or whose log is being read.
     var handlers: [SubscriberID: Handler] = [:]
+    /// Senders whose events wait for places.
+    var senders: [UInt64: Sender] = [:]
     var nextNumber: UInt64 = 0
     /// Why the distribution has ended.
     var failure: EngineError?
+
+    mutating func makeNumber() -> UInt64 {
+      nextNumber += 1
+      return nextNumber
+    }
+
+    /// What to call after the state is unlocked.
+    mutating func calls(of distribution: Distributor.Distribution) -> [@Sendable () -> Void] {
+      let woken = distribution.woken.compactMap { id, events in
+        handlers.removeValue(forKey: id).map { handler in
+          { @Sendable in handler(.success(events)) }
+        }
+      }
+      let sent = distribution.sent.compactMap { id, timetokens in
+        senders.removeValue(forKey: id).map { sender in
+          { @Sendable in sender.resume(returning: .success(timetokens)) }
+        }
+      }
+      return woken + sent
+    }
   }
 
   private let engine: MessagingEngine
@@ -32,7 +59,7 @@ package final class Realtime: Sendable {
     state = Mutex(State(distributor: Distributor(EventWindow(at: try await engine.logEnd()))))
   }
 
-  /// Distributes until the task is cancelled or the engine stops.
+  /// Distributes until the task is cancelled or the engine stops; call it once.
   ///
   /// All polls then end with `stopped`, or with the error.
   ///
@@ -42,10 +69,12 @@ package final class Realtime: Sendable {
       while !Task.isCancelled {
         // Read before the log, so that a commit between the two ends the wait.
         let generation = engine.notifier.generation
-        let place = state.withLock { $0.distributor.window.end }
+        // Not while the log is read, so that the next read has all messages before the reserved places.
+        if state.withLock({ $0.distributor.needsReservation }) { await reservePlaces() }
+        let place = state.withLock { $0.distributor.readPlace }
         let tail = try await engine.logTail(after: place)
-        distribute(tail)
-        guard tail.isAtEnd else { continue }
+        let needsReservation = distribute(tail)
+        if !tail.isAtEnd || needsReservation { continue }
         _ = await engine.notifier.waitForChange(after: generation)
       }
       end(EngineError(.stopped, "the distribution of messages has ended", hint: "ask again"))
@@ -58,27 +87,88 @@ package final class Realtime: Sendable {
   /// How many subscribers wait.
   package var waitingCount: Int { state.withLock { $0.distributor.waitingCount } }
 
-  /// The end of the log: a new subscriber gets what is committed after it.
+  /// The place from which a new subscriber continues: it gets what is distributed after it.
   ///
-  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
-  package func end() async throws(EngineError) -> Timetoken { try await engine.logEnd() }
+  /// It is read from memory. The log can be ahead of it by a commit that is about to be distributed.
+  package var place: Timetoken { state.withLock { $0.distributor.window.end } }
 
-  /// Gives the handler the subscriber's messages after a place: now if there are some, otherwise when the next ones
-  /// are committed.
+  // MARK: Events that are not stored
+
+  /// Gives subscribers events that are not stored, in one order with the messages of the log.
   ///
-  /// - Parameter maximumCount: the most messages of one answer.
+  /// They are distributed together or not at all. Only channel, payload and headers are used. It returns when they have
+  /// their places: immediately, or after a commit that reserves places.
+  ///
+  /// - Parameter messages: events of channels of applications, at most 10,000.
+  /// - Returns: the places of the events, between those of messages.
+  /// - Throws: `busy` if too many events wait, and the errors of ``MessagingEngine/reservePlaces(count:)``. No subscriber
+  ///   gets the events then.
+  @discardableResult
+  package func send(_ messages: [Message]) async throws(EngineError) -> [Timetoken] {
+    if messages.isEmpty { return [] }
+    let result = await withCheckedContinuation { (sender: Sender) in
+      let now = engine.clockTicks
+      let (failure, calls) = state.withLock { state in
+        do throws(EngineError) {
+          if let failure = state.failure { throw failure }
+          let number = state.makeNumber()
+          let distribution = try state.distributor.send(messages, as: number, now: now)
+          state.senders[number] = sender
+          return (EngineError?.none, distribution.map { state.calls(of: $0) })
+        } catch {
+          return (error, [])
+        }
+      }
+      if let failure { return sender.resume(returning: .failure(failure)) }
+      // The run is the only waiter that has to look.
+      guard let calls else { return engine.notifier.wake(in: []) }
+      for call in calls { call() }
+    }
+    return try result.get()
+  }
+
+  private func reservePlaces() async {
+    do throws(EngineError) {
+      let places = try await engine.reservePlaces(count: EphemeralPlaces.reservedCount)
+      state.withLock { $0.distributor.reserve(places) }
+    } catch {
+      let senders = state.withLock { state in
+        state.distributor.failWaiting().compactMap { state.senders.removeValue(forKey: $0) }
+      }
+      for sender in senders { sender.resume(returning: .failure(error)) }
+    }
+  }
+
+  // MARK: Subscribers
+
+  /// Gives the handler the subscriber's events after a place: now if there are some, otherwise with the next ones.
+  ///
+  /// - Parameters:
+  ///   - maximumCount: the most events of one answer. Default: 100.
+  ///   - maximumByteCount: the most bytes of their payloads and headers; the first event is always given. Default:
+  ///     1 MiB.
   @discardableResult
   package func poll(
     _ subscription: Subscription, after place: Timetoken, maximumCount: Int = 100,
-    _ handler: @escaping Handler
+    maximumByteCount: Int = 1 << 20, _ handler: @escaping Handler
   ) -> SubscriberID {
-    let id = state.withLock { state in
-      state.nextNumber += 1
-      let id = SubscriberID(number: state.nextNumber)
+    let limits = Events.Limits(count: maximumCount, byteCount: maximumByteCount)
+    let (id, answer) = state.withLock { state in
+      let id = SubscriberID(number: state.makeNumber())
+      guard state.failure == nil else { return (id, Distributor.Answer?.none) }
+      let answer = state.distributor.poll(id, subscription, after: place, limits)
+      if case .events = answer { return (id, answer) }
       state.handlers[id] = handler
-      return id
+      return (id, answer)
     }
-    poll(id, subscription, after: place, maximumCount: maximumCount)
+    switch answer {
+    case .events(let events): handler(.success(events))
+    case .wait: break
+    case .readLog(let place, let known):
+      Task { await readLog(for: id, subscription, after: place, known: known, limits) }
+    case nil:
+      if let failure = state.withLock({ $0.failure }) { handler(.failure(failure)) }
+    }
     return id
   }
 
@@ -90,52 +180,40 @@ package final class Realtime: Sendable {
     }
   }
 
-  private func poll(
-    _ id: SubscriberID, _ subscription: Subscription, after place: Timetoken, maximumCount: Int
-  ) {
-    let answer: Distributor.Answer? = state.withLock { state in
-      // Cancelled, or the distribution has ended.
-      guard state.handlers[id] != nil, state.failure == nil else { return nil }
-      return state.distributor.poll(id, subscription, after: place, maximumCount: maximumCount)
-    }
-    switch answer {
-    case .wait: break
-    case .events(let events): finish(id, .success(events))
-    case .readLog:
-      Task {
-        await readLog(id, subscription, after: place, maximumCount: maximumCount)
-      }
-    case nil:
-      if let failure = state.withLock({ $0.failure }) { finish(id, .failure(failure)) }
-    }
-  }
-
+  /// Reads the log for a subscriber from before the window, until it has events or waits with the others.
   private func readLog(
-    _ id: SubscriberID, _ subscription: Subscription, after place: Timetoken, maximumCount: Int
+    for id: SubscriberID, _ subscription: Subscription, after place: Timetoken, known: Timetoken,
+    _ limits: Events.Limits
   ) async {
+    var (place, known) = (place, known)
     do throws(EngineError) {
-      let tail = try await engine.logTail(
-        after: place, in: subscription.selection, maximumCount: maximumCount)
-      if tail.messages.isEmpty {
-        return poll(id, subscription, after: tail.end, maximumCount: maximumCount)
+      while true {
+        let tail = try await engine.logTail(
+          after: place, in: subscription.selection, maximumCount: limits.count,
+          maximumByteCount: limits.byteCount)
+        let answer: Distributor.Answer? = state.withLock { state in
+          // Otherwise it was cancelled, or the distribution has ended.
+          guard state.handlers[id] != nil else { return nil }
+          return state.distributor.take(tail, for: id, subscription, known: known, limits)
+        }
+        switch answer {
+        case .events(let events): return finish(id, .success(events))
+        case .readLog(let next, let nextKnown): (place, known) = (next, nextKnown)
+        case .wait, nil: return
+        }
       }
-      var events = Events(end: tail.end)
-      for message in tail.messages {
-        _ = events.append(message, for: subscription, maximumCount: maximumCount)
-      }
-      finish(id, .success(events))
     } catch {
       finish(id, .failure(error))
     }
   }
 
-  private func distribute(_ tail: LogTail) {
-    let woken = state.withLock { state in
-      state.distributor.append(tail).compactMap { woken in
-        state.handlers.removeValue(forKey: woken.id).map { ($0, woken.events) }
-      }
+  /// - Returns: whether places must be reserved.
+  private func distribute(_ tail: LogTail) -> Bool {
+    let (calls, needsReservation) = state.withLock { state in
+      (state.calls(of: state.distributor.take(tail)), state.distributor.needsReservation)
     }
-    for (handler, events) in woken { handler(.success(events)) }
+    for call in calls { call() }
+    return needsReservation
   }
 
   private func finish(_ id: SubscriberID, _ result: Result<Events, EngineError>) {
@@ -143,12 +221,13 @@ package final class Realtime: Sendable {
   }
 
   private func end(_ error: EngineError) {
-    let handlers = state.withLock { state in
+    let (handlers, senders) = state.withLock { state in
       state.failure = error
-      defer { state.handlers = [:] }
+      defer { (state.handlers, state.senders) = ([:], [:]) }
       for id in state.handlers.keys { state.distributor.remove(id) }
-      return state.handlers.values
+      return (state.handlers.values, state.senders.values)
     }
     for handler in handlers { handler(.failure(error)) }
+    for sender in senders { sender.resume(returning: .failure(error)) }
   }
 }

@@ -1,21 +1,21 @@
-@testable import MessagingQueue
-@testable import Realtime
+import MessagingQueue
 import TestSupport
 import Testing
 
+@testable import Realtime
+
 /// A log that a test writes, and the distribution of it.
 struct Log {
-  var messages: [LogMessage] = []
+  var model = ModelLog()
   var distributor: Distributor
-  var limits: EventWindow.Limits
-  static let start = Timetoken(rawValue: 17_000_000_000_000_000)!
+  static let start = ModelLog.start
 
   init(limits: EventWindow.Limits = EventWindow.Limits()) {
-    self.limits = limits
     distributor = Distributor(EventWindow(at: Self.start, limits))
   }
 
-  var end: Timetoken { messages.last?.timetoken ?? Self.start }
+  var messages: [LogMessage] { model.messages }
+  var end: Timetoken { distributor.window.end }
 
   /// Appends a message to each channel, in one commit.
   mutating func append(_ names: String...) throws -> [(id: SubscriberID, events: Events)] {
@@ -23,25 +23,30 @@ struct Log {
   }
 
   mutating func append(_ names: [String]) throws -> [(id: SubscriberID, events: Events)] {
-    var added: [LogMessage] = []
-    for name in names {
-      let place = (added.last?.timetoken ?? end).rawValue + 100
-      added.append(
-        LogMessage(
-          timetoken: Timetoken(rawValue: place)!, channel: try Channel(name), payload: [],
-          headers: [:], priority: .normal, orderingKey: nil, availabilityTicks: nil,
-          expirationTicks: nil))
+    try model.commit(names)
+    return distributor.take(model.tail(after: distributor.readPlace)).woken
+  }
+
+  /// Sends events that are not stored, each with its channel's name.
+  mutating func send(_ names: String...) throws -> [(id: SubscriberID, events: Events)] {
+    let messages = try names.map {
+      Message(channel: try Channel($0), payload: Array($0.utf8))
     }
-    messages += added
-    return distributor.append(LogTail(messages: added, end: end, isAtEnd: true))
+    if let distribution = try distributor.send(messages, as: 1, now: model.now) {
+      return distribution.woken
+    }
+    distributor.reserve(model.reserve(1000))
+    return distributor.take(model.tail(after: distributor.readPlace)).woken
   }
 
   /// Polls as subscriber `number`; nil if it waits.
   mutating func poll(
-    _ number: UInt64, _ subscription: Subscription, after place: Timetoken, count: Int = 100
+    _ number: UInt64, _ subscription: Subscription, after place: Timetoken, count: Int = 100,
+    byteCount: Int = 1 << 20
   ) -> Events? {
     let answer = distributor.poll(
-      SubscriberID(number: number), subscription, after: place, maximumCount: count)
+      SubscriberID(number: number), subscription, after: place,
+      Events.Limits(count: count, byteCount: byteCount))
     guard case .events(let events) = answer else { return nil }
     return events
   }
@@ -136,6 +141,72 @@ extension Events {
     #expect(first?.events.map(\.source) == [.channel, .pattern(pattern)])
     let deep = log.poll(3, try Subscription("s/a.x.*"), after: Log.start)
     #expect(deep?.names == ["s/a.x.y"])
+    let grouped = try Subscription("s/a.*", groups: ["h": ["s/b", "s/a.x"], "g": ["s/b"]])
+    let sources = log.poll(4, grouped, after: Log.start)?.events.map(\.source)
+    #expect(sources == [.pattern(pattern), .pattern(pattern), .group("g")])
+  }
+
+  @Test func `presence is found under the patterns of presence alone`() throws {
+    var log = Log()
+    let names = [
+      "s/w.a-pnpres", "s/w.b.c-pnpres", "s/w.*-pnpres", "s/w.a", "s/w-pnpres", "s/x.a-pnpres",
+      "s/w.b.*-pnpres",
+    ]
+    for name in names { _ = try log.send(name) }
+    let messages = log.poll(1, try Subscription("s/w.*"), after: Log.start)
+    #expect(messages?.names == ["s/w.a"])
+    let presence = log.poll(2, try Subscription("s/w.*-pnpres"), after: Log.start)
+    #expect(presence?.names == [names[0], names[1], names[2], names[6]])
+    let pattern = try Channel("s/w.*-pnpres")
+    #expect(presence?.events.allSatisfy { $0.source == .pattern(pattern) } == true)
+    let deep = log.poll(3, try Subscription("s/w.b.*-pnpres"), after: Log.start)
+    #expect(deep?.names == [names[1], names[6]])
+    let group = try Subscription(
+      "s/w.a", groups: ["g": ["s/w.a", "s/w"], "g-pnpres": ["s/w.a-pnpres", "s/w-pnpres"]])
+    let both = log.poll(4, group, after: Log.start)
+    #expect(both?.names == [names[0], names[3], names[4]])
+    #expect(both?.events.map(\.source) == [.group("g-pnpres"), .channel, .group("g-pnpres")])
+  }
+
+  @Test func `presence is not looked for in the log`() throws {
+    let subscription = try Subscription(
+      "s/a", "s/a-pnpres", "s/b.*", "s/b.*-pnpres", groups: ["g-pnpres": ["s/c-pnpres"]])
+    let a = try Channel("s/a")
+    #expect(subscription.selection == ChannelSelection(channels: [a], prefixes: ["s/b."]))
+  }
+
+  @Test func `events that are not stored come between the messages, and say so`() throws {
+    var log = Log()
+    try log.wait(1, "s/a")
+    let first = try log.send("s/a")
+    #expect(first.map(\.events.names) == [["s/a"]])
+    #expect(first.first?.events.events.map(\.isStored) == [false])
+    _ = try log.append("s/a")
+    _ = try log.send("s/a", "s/b")
+    _ = try log.append("s/a", "plain")
+    let all = log.poll(2, try Subscription("s/a"), after: Log.start)
+    #expect(all?.events.map(\.isStored) == [false, true, false, true])
+    let places = try #require(all).events.map(\.message.timetoken)
+    #expect(places == places.sorted() && Set(places).count == 4)
+    let rest = log.poll(3, try Subscription("s/a"), after: places[1])
+    #expect(rest?.events.map(\.message.timetoken) == Array(places[2...]))
+  }
+
+  @Test func `an answer has at most as many bytes as asked for, and at least one event`() throws {
+    var log = Log()
+    for _ in 0..<7 { _ = try log.send("s/a") }
+    var (place, counts) = (Log.start, [Int]())
+    let subscription = try Subscription("s/a")
+    while let events = log.poll(1, subscription, after: place, byteCount: 8) {
+      counts.append(events.events.count)
+      place = events.end
+    }
+    #expect(counts == [2, 2, 2, 1])
+    let one = log.poll(2, subscription, after: Log.start, byteCount: 1)
+    #expect(one?.events.count == 1)
+    try log.wait(3, "s/a")
+    let woken = try log.send("s/a", "s/a")
+    #expect(woken.first { $0.id.number == 3 }?.events.events.count == 2)
   }
 
   @Test func `a subscriber from before the window has to read the log`() throws {
@@ -147,7 +218,7 @@ extension Events {
     let subscription = try Subscription("s/a")
     guard
       case .readLog = log.distributor.poll(
-        id, subscription, after: log.messages[0].timetoken, maximumCount: 9)
+        id, subscription, after: log.messages[0].timetoken, Events.Limits())
     else {
       Issue.record("an answer without the message that left the window")
       return
@@ -164,64 +235,75 @@ extension Events {
     #expect(woken.isEmpty && log.distributor.waitingCount == 0)
   }
 
-  @Test(arguments: 1...20)
-  func `each subscriber gets exactly its messages, in order`(seed: UInt64) throws {
+  @Test(arguments: 1...30)
+  func `each subscriber gets exactly its events, in order`(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var limits = EventWindow.Limits()
     limits.count = 40
-    var log = Log(limits: limits)
+    var log = ModelLog()
+    var run = ModelRun()
+    // A batch has room in the window.
+    var waitingLimits = EphemeralPlaces.Limits()
+    waitingLimits.count = 20
+    var distributor = Distributor(EventWindow(at: ModelLog.start, limits), waitingLimits)
     let names = ["s/a", "s/b", "s/a.x", "s/a.y", "s/a.x.z", "s/c", "t/a"]
-    let topics = names + ["s/a.*", "s/a.x.*", "t/*"]
-    /// What a subscriber wants, its place, what it got, and whether it waits.
-    var subscribers: [(Subscription, Timetoken, [LogMessage], Bool)] = try (0..<12).map { _ in
-      let own = (0..<Int.random(in: 1...3, using: &random)).map { _ in
-        topics.randomElement(using: &random)!
-      }
-      let members = Set((0..<2).map { _ in names.randomElement(using: &random)! })
-      let groups = Bool.random(using: &random) ? ["g": members] : [:]
-      return (
-        Subscription(
-          channels: try own.map { try Channel($0) },
-          groups: try groups.mapValues { Set(try $0.map { try Channel($0) }) }),
-        Log.start, [], false
-      )
+    let presences = ["s/a-pnpres", "s/a.x-pnpres", "s/a.*-pnpres", "s/a.x.*-pnpres"]
+    let topics = names + presences + ["s/a.*", "s/a.x.*", "t/*"]
+    var subscribers = try (0..<12).map { _ in
+      try RandomSubscriber(of: topics, members: names + presences, &random)
     }
-    func take(_ index: Int, _ events: Events) {
-      subscribers[index].2 += events.events.map(\.message)
-      subscribers[index].1 = events.end
-    }
-    for _ in 0..<200 {
-      let commit = (0..<Int.random(in: 1...4, using: &random)).map { _ in
-        names.randomElement(using: &random)!
-      }
-      for woken in try log.append(commit) {
-        let index = Int(woken.id.number)
-        #expect(subscribers[index].3)
-        subscribers[index].3 = false
-        take(index, woken.events)
-      }
-      for index in subscribers.indices where !subscribers[index].3 && Bool.random(using: &random) {
-        let (subscription, place, _, _) = subscribers[index]
-        let answer = log.distributor.poll(
-          SubscriberID(number: UInt64(index)), subscription, after: place,
-          maximumCount: Int.random(in: 1...5, using: &random))
-        switch answer {
-        case .events(let events): take(index, events)
-        case .wait: subscribers[index].3 = true
-        case .readLog:
-          var events = Events(end: log.end)
-          for message in log.messages where message.timetoken > place {
-            _ = events.append(message, for: subscription, maximumCount: 3)
-          }
-          take(index, events)
+    /// All events that were given out.
+    var all: [LiveEvent] = []
+
+    func take(_ distribution: Distributor.Distribution) {
+      for (id, events) in distribution.woken {
+        let index = Int(id.number)
+        guard case .waiting = subscribers[index].state else {
+          Issue.record("a subscriber is woken that does not wait")
+          continue
         }
+        subscribers[index].take(events)
       }
     }
-    for (subscription, place, got, _) in subscribers {
-      let wanted = log.messages.filter {
-        $0.timetoken <= place && subscription.source(of: $0.channel.topics) != nil
-      }
-      #expect(got == wanted)
+    /// Notes the events of a batch, which any subscriber to all topics would get.
+    func note(after place: Timetoken) throws {
+      let everything = Subscription(channels: try topics.map { try Channel($0) })
+      let batch = distributor.window.events(
+        for: everything, after: place, Events.Limits(count: .max - 1, byteCount: .max))
+      all += batch?.events.map(\.event) ?? []
     }
+
+    for step in 0..<1000 {
+      let end = distributor.window.end
+      switch random.next(8) {
+      case 0:
+        try log.commit((0..<1 + random.next(3)).map { _ in (names + ["plain"])[random.next(8)] })
+      case 1:
+        let messages = try (0..<1 + random.next(3)).map { index in
+          try Message(
+            event: step * 10 + index, to: (names + presences)[random.next(names.count + 4)])
+        }
+        let id = UInt64(step)
+        if let distribution = try? distributor.send(messages, as: id, now: log.now) {
+          take(distribution)
+        }
+      case 2: log.now += Int64([1, 99, 10_000, 20_000_000, -50_000][random.next(5)])
+      case 3, 4:
+        let effect = run.next(
+          &log, needsReservation: distributor.needsReservation, readPlace: distributor.readPlace,
+          pageCount: 1 + random.next(6), &random)
+        switch effect {
+        case .none: break
+        case .fail: _ = distributor.failWaiting()
+        case .reserve(let range): distributor.reserve(range)
+        case .take(let tail): take(distributor.take(tail))
+        }
+      default:
+        let index = random.next(subscribers.count)
+        subscribers[index].step(SubscriberID(number: UInt64(index)), &distributor, log, &random)
+      }
+      try note(after: end)
+    }
+    for subscriber in subscribers { subscriber.check(all) }
   }
 }

@@ -42,7 +42,7 @@ private final class Results: Sendable {
     let realtime = try await Realtime(engine)
     let run = Task { try await realtime.run() }
     let results = Results()
-    realtime.poll(Subscription(channels: [channel]), after: try await realtime.end()) {
+    realtime.poll(Subscription(channels: [channel]), after: realtime.place) {
       results.add($0)
     }
     let timetokens = try await publish("a", "b")
@@ -78,11 +78,81 @@ private final class Results: Sendable {
     try await run.value
   }
 
+  @Test func `events that are not stored reach waiting polls, in order with messages`() async throws
+  {
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let results = Results()
+    let subscription = Subscription(channels: [channel])
+    let start = realtime.place
+    realtime.poll(subscription, after: start) { results.add($0) }
+    let event = Message(channel: channel, payload: [1], headers: ["kind": "signal"])
+    // The first one reserves places.
+    let first = try await realtime.send([event])
+    #expect(try await engine.logEnd() > start)
+    let alone = try await results.next()
+    #expect(alone.events.map(\.isStored) == [false] && alone.end == first[0])
+    #expect(alone.events.map(\.message.headers) == [["kind": "signal"]])
+    let end = try await engine.logEnd()
+    let second = try await realtime.send([event, event])
+    #expect(try await engine.logEnd() == end)
+    let stored = try await publish("a")
+    while realtime.place < stored[0] { try await Task.sleep(for: .milliseconds(1)) }
+    let third = try await realtime.send([event])
+    realtime.poll(subscription, after: first[0]) { results.add($0) }
+    let all = try await results.next()
+    #expect(all.events.map(\.message.timetoken) == second + stored + third)
+    #expect(all.events.map(\.isStored) == [false, false, true, false])
+    #expect(try await engine.history(of: channel).map(\.timetoken) == stored)
+    run.cancel()
+    try await run.value
+    await #expect(throws: EngineError.self) { try await realtime.send([event]) }
+  }
+
+  @Test func `many senders, publishers and subscribers agree on one order`() async throws {
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let start = realtime.place
+    let subscription = Subscription(channels: [channel])
+    let readers = (0..<4).map { _ in
+      Task {
+        var (place, found) = (start, [Timetoken]())
+        while found.count < 900 {
+          let events = try await withCheckedThrowingContinuation { caller in
+            realtime.poll(subscription, after: place, maximumCount: 7) { caller.resume(with: $0) }
+          }
+          found += events.events.map(\.message.timetoken)
+          place = events.end
+        }
+        return found
+      }
+    }
+    let places = try await withThrowingTaskGroup(of: [Timetoken].self) { group in
+      for index in 0..<6 {
+        group.addTask { [engine, channel] in
+          var places: [Timetoken] = []
+          for _ in 0..<50 {
+            let message = Message(channel: channel, payload: [UInt8(index)])
+            let isStored = index % 3 == 0
+            let messages = Array(repeating: message, count: 3)
+            places +=
+              isStored ? try await engine.publish(messages) : try await realtime.send(messages)
+          }
+          return places
+        }
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    for reader in readers { #expect(try await reader.value == places.sorted()) }
+    run.cancel()
+    try await run.value
+  }
+
   @Test func `all polls end when the engine stops`() async throws {
     let realtime = try await Realtime(engine)
     let run = Task { try await realtime.run() }
     let results = Results()
-    let start = try await realtime.end()
+    let start = realtime.place
     realtime.poll(Subscription(channels: [channel]), after: start) { results.add($0) }
     try await engine.stop()
     let error = await #expect(throws: EngineError.self) { try await results.next() }
