@@ -22,6 +22,26 @@ import VaultCrypto
     #expect(await code { try await vault.removeItem(longest + "n") } == .nameTooLong)
   }
 
+  @Test func `item(_:orStoring:kind:) stores a value once, and returns the first of several`()
+    async throws
+  {
+    let store = HookedVaultStore()
+    let first = try await store.createVault(with: credentials("secret"))
+    let before = store.base[.messaging]
+    #expect(
+      try await first.item("k", orStoring: secret("1"), kind: .string).bytes.text() == "1")
+    let after = store.base[.messaging]
+    #expect(
+      try await first.item("k", orStoring: secret("2"), kind: .string).bytes.text() == "1")
+    // Another process stores its value after this one has found none.
+    store.base[.messaging] = before
+    let second = try await store.openVault(with: credentials("secret"))
+    store.atNextLock { store.base[.messaging] = after }
+    #expect(
+      try await second.item("k", orStoring: secret("2"), kind: .string).bytes.text() == "1")
+    #expect(try await first.text("k") == "1")
+  }
+
   @Test func `a value has at most 1 MiB`() async throws {
     let vault = try await vault()
     let largest = SecretBytes(copying: [UInt8](repeating: 0, count: 1 << 20))

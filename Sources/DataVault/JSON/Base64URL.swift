@@ -3,9 +3,9 @@ internal import VaultCrypto
 /// Base64url (RFC 4648, section 5) without padding; trailing bits must be zero.
 ///
 /// The code has no tables and no branches on the data, because keys pass through it.
-enum Base64URL {
+package enum Base64URL {
   /// The number of characters that encode a number of bytes.
-  static func encodedCount(_ byteCount: Int) -> Int {
+  package static func encodedCount(_ byteCount: Int) -> Int {
     (byteCount * 4 + 2) / 3
   }
 
@@ -44,7 +44,7 @@ enum Base64URL {
   }
 
   /// Encodes to `target`, which must have room, and returns the number of characters.
-  static func encode(
+  package static func encode(
     _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
   ) -> Int {
     var accumulator: UInt32 = 0

@@ -12,6 +12,14 @@ extension Vault {
   public func set(
     _ value: borrowing SecretBytes, kind: VaultItem.Kind, for name: String
   ) throws(VaultError) {
+    try set(value, kind: kind, for: name, replacing: true)
+  }
+
+  /// - Parameter replaces: whether an earlier value is replaced; if not, it stays.
+  private func set(
+    _ value: borrowing SecretBytes, kind: VaultItem.Kind, for name: String,
+    replacing replaces: Bool
+  ) throws(VaultError) {
     let name = try checkedItemName(name)
     guard value.byteCount <= VaultItem.maximumByteCount else {
       throw VaultError(.valueTooLarge, "the value has \(value.byteCount) bytes, more than 1 MiB")
@@ -21,6 +29,7 @@ extension Vault {
         .invalidArgument, "the value is not UTF-8 text", hint: "store it as binary")
     }
     try change { (draft) throws(VaultError) in
+      guard replaces || !draft.contents.items.position(of: name).isPresent else { return }
       let items = draft.contents.items.setting(name, to: value, kind: kind)
       guard items.byteCount <= parameters.maximumTotalByteCount else {
         throw VaultError(
@@ -54,6 +63,23 @@ extension Vault {
       throw VaultError(.wrongItemKind, "the item in vault '\(id)' is not a \(kind.rawValue)")
     }
     return item
+  }
+
+  /// The value under a name; if there is none, stores `value` and returns that; durable on return.
+  ///
+  /// Of several processes that call it at the same time, one stores its value, and all return it.
+  ///
+  /// - Throws: the errors of ``set(_:kind:for:)``.
+  package func item(
+    _ name: String, orStoring value: consuming SecretBytes, kind: VaultItem.Kind
+  ) throws(VaultError) -> VaultItem {
+    do throws(VaultError) {
+      return try item(name)
+    } catch {
+      guard error.code == .itemNotFound else { throw error }
+    }
+    try set(value, kind: kind, for: name, replacing: false)
+    return try item(name)
   }
 
   /// Removes a value; durable on return.

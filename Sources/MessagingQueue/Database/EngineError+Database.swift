@@ -19,7 +19,7 @@ extension EngineError {
   ///
   /// It leaves out SQLite's message and the statement with its arguments, also in the underlying
   /// error: these can quote the data that was being stored.
-  init(translating error: any Error, during operation: String) {
+  package init(translating error: any Error, during operation: String) {
     switch error {
     case let error as EngineError:
       self = error

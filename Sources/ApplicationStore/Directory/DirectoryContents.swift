@@ -1,0 +1,186 @@
+package import AccessControl
+internal import Foundation
+internal import GRDB
+
+/// An application in memory, with its keys opened.
+package struct DirectoryEntry: Sendable {
+  /// The application, which verifies signatures.
+  package let application: Application
+  /// Makes and reads its tokens.
+  package let signer: TokenSigner
+  /// What the tables say about it.
+  package let record: ApplicationRecord
+
+  init(_ row: ApplicationRow, _ keys: ApplicationKeys) throws {
+    record = row.record
+    application = try Application(
+      id: record.id, name: record.name, publishKey: record.publishKey,
+      subscribeKey: record.subscribeKey,
+      secretKey: SecretKey(
+        keys.open(row.sealedSecretKey, of: record.id, name: record.name)), isOpen: record.isOpen)
+    signer = try TokenSigner(application)
+  }
+}
+
+/// What a refresh of the directory has changed.
+package struct DirectoryChanges: Sendable, Hashable {
+  /// A channel group of an application.
+  package struct Group: Sendable, Hashable {
+    /// The application.
+    package let application: ApplicationID
+    /// The group.
+    package let name: GroupName
+  }
+
+  /// Whose decisions can differ now.
+  package var access: Set<AccessChange> = []
+  /// The groups whose channels differ now.
+  package var groups: Set<Group> = []
+
+  /// Whether nothing has changed.
+  package var isEmpty: Bool { access.isEmpty && groups.isEmpty }
+}
+
+/// All that the tables say at one generation, in memory: a value.
+struct DirectoryContents: Sendable {
+  /// A text that names an application.
+  struct Lookup: Sendable, Hashable {
+    enum Kind: Sendable { case name, subscribeKey, publishKey }
+
+    let kind: Kind
+    let text: Name
+
+    /// - Returns: nil for a text that names nothing.
+    init?(_ kind: Kind, _ text: String) {
+      guard let text = try? Name(text) else { return nil }
+      self.kind = kind
+      self.text = text
+    }
+
+    /// All that name an application.
+    static func all(of record: ApplicationRecord) -> [Lookup] {
+      [
+        Lookup(.name, record.name), Lookup(.subscribeKey, record.subscribeKey),
+        Lookup(.publishKey, record.publishKey),
+      ].compactMap(\.self)
+    }
+  }
+
+  /// An object that a change names, as it is now; nil, or without rows, if it is gone.
+  enum Object: Sendable {
+    case application(ApplicationID, DirectoryEntry?)
+    case grant(Grant.Key, Grant?)
+    case revocation(TokenDigest, ApplicationID, until: Date?)
+    case group(GroupName, ApplicationID, Set<ChannelName>)
+
+    /// Reads the object of a change.
+    init(_ change: ApplicationChange, _ keys: ApplicationKeys, _ db: Database) throws {
+      switch change {
+      case .application(let id):
+        self = .application(
+          id, try ApplicationRow.find(id, db).map { try DirectoryEntry($0, keys) })
+      case .grant(let key): self = .grant(key, try ApplicationStore.grant(key, db))
+      case .revocation(let digest, let id):
+        let until = try db.number(
+          "SELECT until FROM application_revocation WHERE application_id = ? AND digest = ?",
+          id.number, Data(digest.bytes))
+        self = .revocation(digest, id, until: until.map { Date(ticks: $0) })
+      case .group(let name, let id):
+        self = .group(name, id, try ApplicationStore.channels(of: name, of: id, db))
+      }
+    }
+  }
+
+  /// The generation of the newest change that is in here.
+  private(set) var generation: Int64 = 0
+  private(set) var index = AccessIndex()
+  private(set) var entries: [ApplicationID: DirectoryEntry] = [:]
+  private(set) var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
+  /// The ids by what else names an application, compared byte by byte.
+  private(set) var ids: [Lookup: ApplicationID] = [:]
+
+  /// Makes contents that allow nothing.
+  init() {}
+
+  /// Reads all tables.
+  init(_ keys: ApplicationKeys, at now: Date, _ db: Database) throws {
+    generation = try ApplicationChange.newestGeneration(db)
+    for row in try ApplicationRow.all(db) {
+      let entry = try DirectoryEntry(row, keys)
+      put(entry)
+      let id = entry.record.id
+      for grant in try ApplicationStore.grants(of: id, db) { index.put(grant) }
+      groups[id] = try ApplicationStore.groups(of: id, db)
+      let revocations = try db.rows(
+        "SELECT digest, until FROM application_revocation WHERE application_id = ?", id.number)
+      while let row = try revocations.next() {
+        guard let digest = TokenDigest(stored: try row.bytes(0)) else {
+          throw ApplicationStoreError.damaged("a revoked token", of: id)
+        }
+        index.revoke(digest, of: id, until: Date(ticks: row[1]))
+      }
+    }
+    _ = index.expire(at: now)
+  }
+
+  /// Puts the objects of changes in place, up to a generation.
+  mutating func apply(_ objects: [Object], through generation: Int64) -> DirectoryChanges {
+    self.generation = generation
+    var changes = DirectoryChanges()
+    // What belongs to an application counts only while that exists.
+    for case .application(let id, let entry) in objects {
+      if let entry { changes.access.insert(put(entry)) } else { remove(id, &changes) }
+    }
+    for object in objects {
+      switch object {
+      case .application: break
+      case .grant(let key, let grant):
+        guard entries[key.application] != nil else { continue }
+        let change = grant.map { index.put($0) } ?? index.removeGrant(key)
+        if let change { changes.access.insert(change) }
+      case .revocation(let digest, let id, let until):
+        guard entries[id] != nil, let until else { continue }
+        if let change = index.revoke(digest, of: id, until: until) {
+          changes.access.insert(change)
+        }
+      case .group(let name, let id, let channels):
+        guard entries[id] != nil else { continue }
+        let old = groups[id]?.updateValue(channels, forKey: name) ?? []
+        if channels.isEmpty { groups[id]?[name] = nil }
+        if old != channels { changes.groups.insert(.init(application: id, name: name)) }
+      }
+    }
+    return changes
+  }
+
+  /// Removes what has ended.
+  mutating func expire(at now: Date) -> Set<AccessChange> { index.expire(at: now) }
+
+  /// Every application and group, of which a full load can have changed each.
+  var everything: DirectoryChanges {
+    var changes = DirectoryChanges(access: Set(entries.keys.map { .application($0) }))
+    for (id, groups) in groups {
+      for name in groups.keys { changes.groups.insert(.init(application: id, name: name)) }
+    }
+    return changes
+  }
+
+  @discardableResult
+  private mutating func put(_ entry: DirectoryEntry) -> AccessChange {
+    let id = entry.record.id
+    entries[id] = entry
+    groups[id] = groups[id] ?? [:]
+    for lookup in Lookup.all(of: entry.record) { ids[lookup] = id }
+    return index.put(entry.application)
+  }
+
+  private mutating func remove(_ id: ApplicationID, _ changes: inout DirectoryChanges) {
+    guard let entry = entries.removeValue(forKey: id) else { return }
+    // A new application can have the name by now.
+    for lookup in Lookup.all(of: entry.record) where ids[lookup] == id { ids[lookup] = nil }
+    for name in (groups.removeValue(forKey: id) ?? [:]).keys {
+      changes.groups.insert(.init(application: id, name: name))
+    }
+    if let change = index.removeApplication(id) { changes.access.insert(change) }
+  }
+}
