@@ -52,9 +52,6 @@ final class StoreFixture: Sendable {
     try await store(of: Self.engine(scratch), change)
   }
 
-  /// An engine of its own on the same file, as another process has it.
-  func neighbourEngine() throws -> MessagingEngine { try Self.engine(scratch) }
-
   private func store(
     of engine: MessagingEngine, _ change: (inout ApplicationLimits) -> Void
   ) async throws -> ApplicationStore {
