@@ -1,7 +1,7 @@
 package import AccessControl
 package import DataVault
 package import Foundation
-package import GRDB
+internal import GRDB
 package import MessagingQueue
 package import VaultCrypto
 
@@ -20,20 +20,17 @@ package final class ApplicationStore: Sendable {
 
   let now: @Sendable () -> Date
   private let engine: MessagingEngine
-  private let noteChange: @Sendable (Database) throws -> Void
   private let random: RandomSource
 
   private init(
     _ engine: MessagingEngine, keys: ApplicationKeys, limits: ApplicationLimits,
-    random: RandomSource, now: @escaping @Sendable () -> Date,
-    noteChange: @escaping @Sendable (Database) throws -> Void
+    random: RandomSource, now: @escaping @Sendable () -> Date
   ) {
     self.engine = engine
     self.keys = keys
     self.limits = limits
     self.random = random
     self.now = now
-    self.noteChange = noteChange
   }
 
   /// Opens the store; the first open makes the tables and their key.
@@ -41,13 +38,10 @@ package final class ApplicationStore: Sendable {
   /// - Parameters:
   ///   - vault: the vault `messaging` of the engine's home, unlocked. It is not needed later.
   ///   - now: the wall clock, for the ends of grants.
-  ///   - noteChange: counts the open transaction as a commit of the engine and notifies after it.
-  ///     Default: nil, the engine's own.
   /// - Throws: `keyMissing`, `wrongKey`, `newerVersion`, `foreignTable`, `damaged`, `vault`, `engine`.
   package static func open(
     _ engine: MessagingEngine, vault: Vault, limits: ApplicationLimits = ApplicationLimits(),
-    random: RandomSource = .system, now: @escaping @Sendable () -> Date = { Date() },
-    noteChange: (@Sendable (Database) throws -> Void)? = nil
+    random: RandomSource = .system, now: @escaping @Sendable () -> Date = { Date() }
   ) async throws(ApplicationStoreError) -> ApplicationStore {
     let operation = "opening the applications' tables"
     let stored = try await write(engine, operation) { db in
@@ -61,9 +55,7 @@ package final class ApplicationStore: Sendable {
       return try keyCheck(db)
     }
     guard check == keys.check else { throw ApplicationKeys.wrongKey(vault) }
-    return ApplicationStore(
-      engine, keys: keys, limits: limits, random: random, now: now,
-      noteChange: noteChange ?? { db in try engine.noteOwnChange(in: db) })
+    return ApplicationStore(engine, keys: keys, limits: limits, random: random, now: now)
   }
 
   private static func keyCheck(_ db: Database) throws -> [UInt8]? {
@@ -94,13 +86,13 @@ package final class ApplicationStore: Sendable {
     _ operation: String,
     _ body: @escaping @Sendable (Database, inout [ApplicationChange]) throws -> Value
   ) async throws(ApplicationStoreError) -> Value {
-    try await Self.write(engine, operation) { [limits, noteChange] db in
+    try await Self.write(engine, operation) { [engine, limits] db in
       try ApplicationTables.requireKnownVersion(db)
       var changes: [ApplicationChange] = []
       let value = try body(db, &changes)
       if !changes.isEmpty {
         try ApplicationChange.insert(changes, keeping: limits.changeCount, db)
-        try noteChange(db)
+        try engine.noteChange(in: db)
       }
       return value
     }
@@ -242,14 +234,6 @@ extension ApplicationStore {
       guard db.changesCount > 0 else { throw ApplicationStoreError.unknownApplication(id) }
       changes = [.application(id)]
     }
-  }
-}
-
-extension MessagingEngine {
-  /// Counts the open transaction as a commit of the engine, and wakes waiters after it.
-  func noteOwnChange(in db: Database) throws {
-    try db.run("UPDATE engine SET commit_number = commit_number + 1")
-    db.afterNextTransaction { [weak self] _ in self?.notifier.notify() }
   }
 }
 
