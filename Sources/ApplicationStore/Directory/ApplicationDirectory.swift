@@ -16,9 +16,16 @@ package final class ApplicationDirectory: Sendable {
   }
 
   /// What a refresh has read.
-  private enum News: Sendable {
-    case objects([DirectoryContents.Object], through: Int64)
-    case everything(DirectoryContents)
+  struct News: Sendable {
+    fileprivate enum Change: Sendable {
+      case objects([DirectoryContents.Object], through: Int64)
+      case everything(DirectoryContents)
+    }
+
+    /// The generation that the directory had before the read.
+    fileprivate let seen: Int64
+    fileprivate let now: Date
+    fileprivate let change: Change
   }
 
   private let state: Mutex<State>
@@ -52,18 +59,48 @@ package final class ApplicationDirectory: Sendable {
   ///   with what it has.
   package func refresh() async throws(ApplicationStoreError) -> DirectoryChanges {
     while true {
-      let (seen, open) = state.withLock { ($0.contents.generation, $0.store) }
-      guard let store = open else { throw Self.closed }
-      let now = store.now()
-      let news = try await store.read("reading changes of access") { [keys = store.keys] db in
-        guard let changes = try ApplicationChange.all(after: seen, db) else {
-          return News.everything(try DirectoryContents(keys, at: now, db))
-        }
-        return News.objects(
-          try changes.map { try DirectoryContents.Object($0, keys, db) },
-          through: try ApplicationChange.newestGeneration(db))
+      // Another refresh can have applied changes since the read: read again.
+      if let changes = apply(try await news()) { return changes }
+    }
+  }
+
+  /// Reads what has changed since the last load or refresh.
+  func news() async throws(ApplicationStoreError) -> News {
+    let (seen, open) = state.withLock { ($0.contents.generation, $0.store) }
+    guard let store = open else { throw Self.closed }
+    let now = store.now()
+    return try await store.read("reading changes of access") { [keys = store.keys] db in
+      guard let changes = try ApplicationChange.all(after: seen, db) else {
+        return News(
+          seen: seen, now: now, change: .everything(try DirectoryContents(keys, at: now, db)))
       }
-      if let changes = apply(news, after: seen, at: now) { return changes }
+      let objects = try changes.map { try DirectoryContents.Object($0, keys, db) }
+      return News(
+        seen: seen, now: now,
+        change: .objects(objects, through: try ApplicationChange.newestGeneration(db)))
+    }
+  }
+
+  /// Applies what was read; nil if the directory has another generation by now, or is closed.
+  func apply(_ news: News) -> DirectoryChanges? {
+    // The old contents are released after the lock.
+    var old: DirectoryContents?
+    defer { withExtendedLifetime(old) {} }
+    return state.withLock { state in
+      guard state.store != nil, state.contents.generation == news.seen else { return nil }
+      switch news.change {
+      case .objects(let objects, let generation):
+        var changes = state.contents.apply(objects, through: generation)
+        changes.access.formUnion(state.contents.expire(at: news.now))
+        return changes
+      case .everything(let contents):
+        var changes = state.contents.everything
+        changes.access.formUnion(contents.everything.access)
+        changes.groups.formUnion(contents.everything.groups)
+        old = state.contents
+        state.contents = contents
+        return changes
+      }
     }
   }
 
@@ -89,28 +126,6 @@ package final class ApplicationDirectory: Sendable {
       return state.contents
     }
     withExtendedLifetime(old) {}
-  }
-
-  /// - Returns: nil if another call has applied changes since the read.
-  private func apply(_ news: News, after seen: Int64, at now: Date) -> DirectoryChanges? {
-    var old: DirectoryContents?
-    defer { withExtendedLifetime(old) {} }
-    return state.withLock { state in
-      guard state.store != nil, state.contents.generation == seen else { return nil }
-      switch news {
-      case .objects(let objects, let generation):
-        var changes = state.contents.apply(objects, through: generation)
-        changes.access.formUnion(state.contents.expire(at: now))
-        return changes
-      case .everything(let contents):
-        var changes = state.contents.everything
-        changes.access.formUnion(contents.everything.access)
-        changes.groups.formUnion(contents.everything.groups)
-        old = state.contents
-        state.contents = contents
-        return changes
-      }
-    }
   }
 
   private static let closed = ApplicationStoreError(
