@@ -16,6 +16,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let serviceLifecycle = Target.Dependency.product(
   name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(
+  name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
 let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { network($0, "swift-nio") }
@@ -143,8 +145,8 @@ let package = Package(
       "MessagingServer",
       [
         "ApplicationStore", "Realtime", "AccessControl", "StrictJSON", "MessagingQueueLifecycle",
-        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "CZlib", logging, metrics,
-        serviceLifecycle, system, nioSSL,
+        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", "CZlib",
+        logging, metrics, serviceLifecycle, unixSignals, system, nioSSL,
       ] + nio),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DesktopKeyring", ["DataVault", "VaultCrypto", "FileLayer", "CLibsecret", system]),
@@ -159,18 +161,18 @@ let package = Package(
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
-        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", "StrictJSON",
-        argumentParser, logging, system,
+        "CommandInterface", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
+        "DataVault", "DesktopKeyring", "VaultCrypto", "FileLayer", "StrictJSON", argumentParser,
+        system,
       ],
       swiftSettings: settings),
 
     .executableTarget(
       name: "DataVaultServerCommand",
       dependencies: [
-        "CommandInterface", "MessagingServer", "ApplicationStore", "AccessControl",
-        "MessagingQueue", "VaultedDatabase",
-        "DataVault", "VaultCrypto", "FileLayer", argumentParser, logging, system,
+        "CommandInterface", "MessagingServer", "ApplicationStore", "AccessControl", "StrictJSON",
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
+        "FileLayer", argumentParser, logging, serviceLifecycle, unixSignals, system,
       ],
       swiftSettings: settings),
 
@@ -295,8 +297,9 @@ let package = Package(
       "MessagingServerTests",
       [
         "MessagingServer", "ApplicationStore", "Realtime", "AccessControl", "StrictJSON",
-        "MessagingQueue", "VaultedDatabase", "DataVault", "DataVaultTesting", "VaultCrypto",
-        "FileLayer", grdb, logging, system, nioSSL,
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
+        "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, logging, serviceLifecycle, system,
+        nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory",
       ] + nio),
     tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import MessagingQueueLifecycle
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle

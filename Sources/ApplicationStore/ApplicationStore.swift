@@ -185,6 +185,16 @@ extension ApplicationStore {
     return try keys.open(row.sealedSecretKey, of: row.record.id, name: row.record.name)
   }
 
+  /// What makes and reads the tokens of an application.
+  ///
+  /// - Throws: `unknownApplication`, `damaged`, `newerVersion`, `engine`.
+  package func signer(of id: ApplicationID) async throws(ApplicationStoreError) -> TokenSigner {
+    let row = try await read("reading a secret key") { db in try ApplicationRow.require(id, db) }
+    return try translatingErrors(during: "deriving the key of tokens") {
+      try DirectoryEntry(row, keys).signer
+    }
+  }
+
   /// Removes an application with its grants, revoked tokens and channel groups.
   ///
   /// The messages of its channels stay: a new application with its name has them, unless you purge

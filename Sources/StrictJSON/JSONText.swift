@@ -20,6 +20,9 @@ package enum JSONText {
     return value
   }
 
+  /// Whether a text is one JSON value in UTF-8.
+  package static func isValid(_ bytes: [UInt8]) -> Bool { (try? check(bytes)) != nil }
+
   /// The bytes of a member's value in the outermost object; nil if there is no such object or member.
   ///
   /// - Throws: the first fault in the text; `memberTwice` if the member is there twice.

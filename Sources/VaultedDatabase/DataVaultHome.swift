@@ -78,7 +78,7 @@ public struct DataVaultHome: Sendable {
   }
 
   /// Makes the directory, if the vaults are in another store, which does not make it.
-  func makeDirectoryUnlessStoreDoes() throws(VaultError) {
+  package func makeDirectoryUnlessStoreDoes() throws(VaultError) {
     guard !(store is FileVaultStore) else { return }
     try FileVaultStore(home: path, fileSystem: fileSystem).prepare()
   }

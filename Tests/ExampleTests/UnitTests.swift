@@ -25,6 +25,26 @@ import Testing
     #expect(security.status == 0, "\(security.text)")
   }
 
+  @Test(.enabled(if: hasAnalyze, "systemd-analyze is not installed"))
+  func `systemd-analyze accepts the units of the message server, and rates their exposure`() throws
+  {
+    let folder = ScratchFolder()
+    let paths = try [
+      "datavaultd.service", "datavaultd.socket", "datavaultd-operations.socket",
+    ].map { name in
+      // A program that exists.
+      let text = try Repository.text("Examples/systemd/\(name)")
+        .replacing("/usr/local/bin/datavaultd", with: "/bin/true")
+      return try folder.file(name, text.utf8)
+    }
+    let verification = try Program.run(Self.analyze, ["verify", "--man=no"] + paths)
+    #expect(verification.status == 0)
+    #expect(verification.errors == "")
+    let security = try Program.run(
+      Self.analyze, ["security", "--offline=true", "--threshold=12", "--no-pager", paths[0]])
+    #expect(security.status == 0, "\(security.text)")
+  }
+
   @Test(
     .enabled(
       if: hasAnalyze && UnitSandbox.isAvailable,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Validates what datavault prints as JSON against the schemas of docs/reference/json-output.md.
+"""Validates what our programs print as JSON against the schemas of docs/reference/json-output.md.
 
-usage: json_output_reader.py DATAVAULT PAGE < OUTPUTS
+usage: json_output_reader.py PAGE PROGRAM... < OUTPUTS
 
 A line of OUTPUTS is the heading of a schema, a tab and an output. Prints each fault; ends with 1 if there is one.
 Faults are also an example that breaks its schema, a schema without an output, a command with --json without an
@@ -44,7 +44,7 @@ def loose(schema, isInput):
     return faults + [fault for value in schema.values() for fault in loose(value, isInput)]
 
 def main():
-    sections = dict(blocks(open(sys.argv[2], encoding="utf-8").read()))
+    sections = dict(blocks(open(sys.argv[1], encoding="utf-8").read()))
     definitions = sections.pop("Shared definitions")[0]
     validators, faults = {}, [f"$defs: {fault}" for fault in loose(definitions, False)]
     for name, (schema, *examples) in sections.items():
@@ -62,8 +62,10 @@ def main():
             faults.append(f"{name}: has no schema")
         elif error := best_match(validators[name].iter_errors(json.loads(output))):
             faults.append(f"{name}: {error.json_path}: {error.message}")
-    dump = subprocess.run([sys.argv[1], "--experimental-dump-help"], check=True, stdout=subprocess.PIPE).stdout
-    required = {*sections, *commands(json.loads(dump)["command"])}
+    required = {*sections}
+    for program in sys.argv[2:]:
+        dump = subprocess.run([program, "--experimental-dump-help"], check=True, stdout=subprocess.PIPE).stdout
+        required.update(commands(json.loads(dump)["command"]))
     faults += [f"{name}: no output was validated" for name in sorted(required - set(seen))]
     print("\n".join(faults) or f"{len(sections)} schemas")
     return 1 if faults else 0

@@ -73,7 +73,7 @@ public enum AccessOperation: String, Sendable, Hashable, CaseIterable {
   var sends: Bool { right == .write }
 
   /// Whether the operation works on a scope of this kind.
-  func applies(to scope: Scope) -> Bool {
+  package func applies(to scope: Scope) -> Bool {
     switch (self, scope) {
     case (.subscribe, .channel), (.subscribe, .group), (.unsubscribe, .channel),
       (.unsubscribe, .group), (.heartbeat, .channel), (.heartbeat, .group), (.hereNow, .channel),

@@ -69,7 +69,7 @@ public struct Decision: Sendable, Hashable {
     Decision(isAllowed: true, reason: reason, end: end)
   }
 
-  static func refused(_ reason: Reason) -> Decision {
+  package static func refused(_ reason: Reason) -> Decision {
     Decision(isAllowed: false, reason: reason, end: nil)
   }
 
@@ -79,10 +79,11 @@ public struct Decision: Sendable, Hashable {
   public func explanation(of operation: AccessOperation, on resource: Resource) -> String {
     let until = end.map { " until \($0.formatted(.iso8601))" } ?? ""
     return "\(operation.rawValue) on \(resource.scope) is \(isAllowed ? "allowed" : "refused")"
-      + "\(until): \(words(operation, resource.scope))"
+      + "\(until): \(ground(of: operation, on: resource.scope))"
   }
 
-  private func words(_ operation: AccessOperation, _ scope: Scope) -> String {
+  /// The rule that decided, in words.
+  package func ground(of operation: AccessOperation, on scope: Scope) -> String {
     let right = operation.right.map { "\($0)" } ?? "the secret key"
     return switch reason {
     case .openApplication: "the application is open"

@@ -30,13 +30,15 @@ public struct Rights: OptionSet, Sendable, Hashable, CustomStringConvertible {
   /// Every right.
   public static let all = Rights(rawValue: 0x1FF)
 
-  private static let names = [
+  private static let allNames = [
     "read", "write", "manage", "delete", "create", "get", "update", "join", "lease",
   ]
 
-  /// The names of the rights, such as `read, write`.
-  public var description: String {
-    let held = Self.names.enumerated().filter { rawValue & 1 << UInt16($0.offset) != 0 }
-    return held.isEmpty ? "nothing" : held.map(\.element).joined(separator: ", ")
+  /// The names of the rights.
+  package var names: [String] {
+    Self.allNames.enumerated().filter { rawValue & 1 << UInt16($0.offset) != 0 }.map(\.element)
   }
+
+  /// The names of the rights, such as `read, write`.
+  public var description: String { isEmpty ? "nothing" : names.joined(separator: ", ") }
 }

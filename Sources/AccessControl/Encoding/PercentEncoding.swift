@@ -1,9 +1,9 @@
 internal import StrictJSON
 
 /// Percent-encoding of paths and queries, as PubNub's SDKs use it; `+` is a plus.
-enum PercentEncoding {
+package enum PercentEncoding {
   /// Replaces each escape by its byte; a `%` without two digits stays.
-  static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
+  package static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)
     var rest = Array(text)[...]

@@ -69,6 +69,11 @@ public struct ChannelName: Sendable, Hashable, CustomStringConvertible {
     return ChannelName(unchecked: "\(text[..<dot]).*\(suffix)")
   }
 
+  /// The channel of this name's presence events; nil if that name would be too long, or this is one already.
+  package var presenceChannel: ChannelName? {
+    isPresence ? nil : try? ChannelName(text + Self.presenceSuffix)
+  }
+
   /// The name.
   public var description: String { text }
 
@@ -110,6 +115,12 @@ public struct GroupName: Sendable, Hashable, CustomStringConvertible {
 
   /// Whether this is the presence channel of a group.
   public var isPresence: Bool { text.utf8.hasSuffix(ChannelName.presenceSuffix.utf8) }
+
+  /// The group of which this is the presence channel; nil if it is none.
+  package var base: GroupName? {
+    isPresence
+      ? try? GroupName(String(text.dropLast(ChannelName.presenceSuffix.count))) : nil
+  }
 
   /// The name of all groups that covers this one.
   var covering: GroupName { isPresence ? .allPresence : .all }

@@ -12,7 +12,7 @@ public struct RawRequest: Sendable {
   public let method: String
 
   /// The path, still encoded.
-  let path: ArraySlice<UInt8>
+  package let path: ArraySlice<UInt8>
 
   /// The parameters of the query, in their order.
   let parameters: [Parameter]
@@ -42,7 +42,7 @@ public struct RawRequest: Sendable {
   }
 
   /// The decoded value of the first parameter with a name; nil if there is none.
-  func value(_ name: StaticString) -> [UInt8]? {
+  package func value(_ name: StaticString) -> [UInt8]? {
     parameters.first { $0.isNamed(name) }.map { PercentEncoding.decode($0.value) }
   }
 }

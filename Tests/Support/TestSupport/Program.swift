@@ -50,6 +50,9 @@ package struct Program: Sendable {
   package static let datavault =
     ProcessInfo.processInfo.environment["DATAVAULT_EXECUTABLE"] ?? built("datavault")
 
+  /// The built `datavaultd`.
+  package static let datavaultd = built("datavaultd")
+
   /// The distribution's own sqlite3 shell, without the sealed VFS; nil if it is not installed.
   package static let sqlite3: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"]
     .first { FileManager.default.isExecutableFile(atPath: $0) }

@@ -1,15 +1,29 @@
-internal import Foundation
 internal import Glibc
 
-/// Reports the state of the service to systemd: a datagram to its socket, sd_notify(3).
-enum ServiceManager {
-  /// Sends a report.
+/// Reports the state of a service to systemd: a datagram to its socket, sd_notify(3).
+///
+///     ServiceManager.notify("READY=1")
+public enum ServiceManager {
+  /// Sends a report: lines such as `READY=1`, `STATUS=delivering` or `STOPPING=1`.
   ///
-  /// Without a service manager it does nothing, and a lost report is ignored.
-  static func notify(_ report: String) {
-    guard let name = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"],
-      let address = UnixAddress(name)
-    else { return }
+  /// Without a service manager, which sets `NOTIFY_SOCKET`, it does nothing. A lost report is ignored.
+  public static func notify(_ report: String) {
+    guard let pointer = unsafe getenv("NOTIFY_SOCKET") else { return }
+    send(report, to: unsafe String(cString: pointer))
+  }
+
+  /// The lines that a reload begins with; it ends with `READY=1`.
+  public static var reloading: String {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return "RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)"
+  }
+
+  /// Sends a report to a socket.
+  ///
+  /// - Parameter name: its path, or `@` and an abstract name.
+  static func send(_ report: String, to name: String) {
+    guard let address = UnixAddress(name) else { return }
     let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return }
     defer { _ = close(descriptor) }

@@ -1,0 +1,61 @@
+internal import NIOCore
+internal import Synchronization
+
+/// The open connections of a server: their number is bounded, and a stop reaches each of them.
+final class ConnectionSet: Sendable {
+  /// Asks a connection to end after the answer that it is about to give.
+  struct Drain: Sendable {}
+  /// Asks a connection to end unless it has a request.
+  struct EndIdle: Sendable {}
+
+  private struct State {
+    var channels: [ObjectIdentifier: any Channel] = [:]
+    var isDraining = false
+  }
+
+  private let state = Mutex(State())
+  private let maximumCount: Int
+
+  init(maximumCount: Int) { self.maximumCount = maximumCount }
+
+  /// How many connections are open.
+  var count: Int { state.withLock { $0.channels.count } }
+
+  /// Takes a new connection until it closes; false if it must be closed, because there are too many or the server stops.
+  func add(_ channel: any Channel) -> Bool {
+    let id = ObjectIdentifier(channel)
+    let isTaken = state.withLock { state in
+      guard !state.isDraining, state.channels.count < maximumCount else { return false }
+      state.channels[id] = channel
+      return true
+    }
+    if isTaken {
+      channel.closeFuture.whenComplete { [weak self] _ in
+        _ = self?.state.withLock { $0.channels.removeValue(forKey: id) }
+      }
+    }
+    return isTaken
+  }
+
+  /// Takes no more connections, and ends each after its next answer.
+  ///
+  /// A connection without a request stays open: its client's next request is possibly on its way.
+  func drain() {
+    state.withLock { $0.isDraining = true }
+    tell(Drain())
+  }
+
+  /// Ends the connections without a request.
+  func endIdle() { tell(EndIdle()) }
+
+  private func tell(_ event: some Sendable) {
+    for channel in state.withLock({ Array($0.channels.values) }) {
+      channel.pipeline.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  /// Closes what is still open.
+  func closeAll() {
+    for channel in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
+  }
+}

@@ -1,0 +1,295 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One connection of HTTP/1.1: reads a request, hands it out, writes the answer, and reads the next.
+///
+/// While a request is being answered, nothing more is read, so that a client cannot fill the memory with requests. A
+/// waiting connection has neither a task nor a timer that runs often.
+final class HTTPConnection: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundIn = Never
+  typealias OutboundOut = ByteBuffer
+
+  private enum State {
+    /// Between two requests.
+    case idle
+    case reading(HTTPRequestHead, body: [UInt8])
+    case answering(HTTPExchange, keepsAlive: Bool, since: NIODeadline)
+    /// The last answer is written, or none can be.
+    case closing
+  }
+
+  private let limits: HTTPLimits
+  private let isProtected: Bool
+  private let operations: ServerOperations
+  /// For logs.
+  private let number: UInt64
+  private var rate: RequestRate
+  private let answer: @Sendable (HTTPExchange) -> Void
+  private var state = State.idle
+  private var context: ChannelHandlerContext?
+  /// What came behind the request that is being answered.
+  private var waiting: CircularBuffer<HTTPServerRequestPart> = []
+  private var wantsRead = false
+  private var isDraining = false
+  /// When the connection is closed, unless it makes progress before.
+  private var deadline: NIODeadline?
+  private var hasTimer = false
+
+  /// - Parameters:
+  ///   - isProtected: whether no one can read or change what passes.
+  ///   - answer: takes each request, on the event loop.
+  init(
+    limits: HTTPLimits, isProtected: Bool, operations: ServerOperations,
+    answer: @escaping @Sendable (HTTPExchange) -> Void
+  ) {
+    self.limits = limits
+    self.isProtected = isProtected
+    self.operations = operations
+    number = operations.nextConnectionNumber()
+    rate = RequestRate(limits.rate)
+    self.answer = answer
+  }
+
+  /// Adds the decoder and this handler to a new connection.
+  static func configure(_ channel: any Channel, _ connection: HTTPConnection) throws {
+    var decoding = NIOHTTPDecoderLimitConfiguration()
+    // A little more than a target can have, so that a longer one is told from a broken request.
+    decoding.maxHeaderFieldSize = connection.limits.targetByteCount + 16_384
+    decoding.maxHeaderListSize = 65_536
+    decoding.maxHeaderFieldCount = connection.limits.fieldCount
+    let decoder = HTTPRequestDecoder(
+      leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
+    try channel.pipeline.syncOperations.addHandlers(ByteToMessageHandler(decoder), connection)
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    if context.channel.isActive { begin(context) }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    begin(context)
+    context.fireChannelActive()
+  }
+
+  private func begin(_ context: ChannelHandlerContext) {
+    setDeadline(limits.requestTime, context)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    if case .answering(let exchange, _, let start) = state {
+      exchange.abandon()
+      report(exchange, RequestRecord.abandoned, sentByteCount: 0, since: start)
+    }
+    state = .closing
+    waiting.removeAll()
+    deadline = nil
+    context.fireChannelInactive()
+  }
+
+  // MARK: - Reading
+
+  func read(context: ChannelHandlerContext) {
+    if case .answering = state { wantsRead = true } else { context.read() }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let part = unwrapInboundIn(data)
+    if case .answering = state { waiting.append(part) } else { take(part, context) }
+  }
+
+  private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
+    switch (part, state) {
+    case (.head(let head), .idle):
+      setDeadline(limits.requestTime, context)
+      let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+      if head.uri.utf8.count > limits.targetByteCount { return refuse(.tooLongTarget, context) }
+      if length > limits.bodyByteCount { return refuse(.tooLargeBody, context) }
+      if head.headers.first(name: "expect")?.lowercased() == "100-continue" {
+        write("HTTP/1.1 100 Continue\r\n\r\n", context)
+      }
+      state = .reading(head, body: [])
+    case (.body(let bytes), .reading(let head, var body)):
+      guard body.count + bytes.readableBytes <= limits.bodyByteCount else {
+        return refuse(.tooLargeBody, context)
+      }
+      // One owner, so that the bytes are not copied each time.
+      state = .closing
+      body.append(contentsOf: bytes.readableBytesView)
+      state = .reading(head, body: body)
+    case (.end, .reading(let head, let body)):
+      deadline = nil
+      hand(head, body, context)
+    default: break
+    }
+  }
+
+  private func hand(
+    _ head: HTTPRequestHead, _ body: [UInt8], _ context: ChannelHandlerContext
+  ) {
+    let request = HTTPRequest(
+      method: head.method.rawValue, target: Array(head.uri.utf8), body: body,
+      isProtected: isProtected)
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let eventLoop = context.eventLoop
+    let exchange = HTTPExchange(request, on: eventLoop) { response in
+      if eventLoop.inEventLoop {
+        bound.value.finish(response)
+      } else {
+        eventLoop.execute { bound.value.finish(response) }
+      }
+    }
+    let start = NIODeadline.now()
+    state = .answering(exchange, keepsAlive: head.isKeepAlive, since: start)
+    guard rate.take(atNanoseconds: start.uptimeNanoseconds) else {
+      operations.metrics?.count(.rate)
+      return exchange.answer(.tooManyRequests)
+    }
+    answer(exchange)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    switch (error, state) {
+    case (HTTPParserError.headerOverflow, .idle), (HTTPParserError.headerOverflow, .reading):
+      refuse(.tooLongTarget, context)
+    case (is HTTPParserError, .idle), (is HTTPParserError, .reading):
+      refuse(.malformed, context)
+    // The decoder reports everything that comes behind what it could not read.
+    case (_, .closing): break
+    default: context.close(promise: nil)
+    }
+  }
+
+  // MARK: - Answering
+
+  private func finish(_ response: HTTPResponse) {
+    guard case .answering(let exchange, let keepsAlive, let start) = state, let context else {
+      return
+    }
+    let isKept = keepsAlive && !isDraining
+    let isPreflight = exchange.request.method == "OPTIONS"
+    write(response, keepsAlive: isKept, isPreflight: isPreflight, context)
+    report(exchange, response.status, sentByteCount: response.body.count, since: start)
+    guard isKept else { return }
+    state = .idle
+    if context.channel.isWritable { setDeadline(limits.idleTime, context) }
+    while let part = waiting.popFirst() {
+      take(part, context)
+      if case .answering = state { break }
+    }
+    if case .answering = state { return }
+    if wantsRead {
+      wantsRead = false
+      context.read()
+    }
+  }
+
+  /// Answers a request that cannot be read further, and closes.
+  private func refuse(_ response: HTTPResponse, _ context: ChannelHandlerContext) {
+    let method = if case .reading(let head, _) = state { head.method.rawValue } else { "" }
+    // What the client still sends is read and dropped for a moment: a connection that closes before would be reset,
+    // and the client would not see the answer (RFC 9112, 9.6).
+    write(response, keepsAlive: false, isPreflight: false, closesAfter: .seconds(1), context)
+    operations.didEnd(
+      RequestRecord(
+        method: RequestRecord.word(forMethod: method), status: response.status,
+        receivedByteCount: 0, sentByteCount: response.body.count, time: .zero, connection: number))
+  }
+
+  /// Counts and logs a request that has ended.
+  private func report(
+    _ exchange: HTTPExchange, _ status: Int, sentByteCount: Int, since start: NIODeadline
+  ) {
+    let (route, application) = exchange.subject
+    let request = exchange.request
+    operations.didEnd(
+      RequestRecord(
+        route: route, method: RequestRecord.word(forMethod: request.method),
+        application: application, status: status,
+        receivedByteCount: request.target.count + request.body.count,
+        sentByteCount: sentByteCount, time: Duration(.now() - start), connection: number))
+  }
+
+  private func write(
+    _ response: HTTPResponse, keepsAlive: Bool, isPreflight: Bool,
+    closesAfter pause: TimeAmount = .zero, _ context: ChannelHandlerContext
+  ) {
+    var buffer = context.channel.allocator.buffer(capacity: 384 + response.body.count)
+    response.write(to: &buffer, keepsAlive: keepsAlive, isPreflight: isPreflight)
+    if keepsAlive {
+      context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+    } else {
+      state = .closing
+      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      context.writeAndFlush(wrapOutboundOut(buffer)).whenComplete { _ in
+        guard pause > .zero else { return bound.value.close(promise: nil) }
+        bound.value.eventLoop.scheduleTask(in: pause) { bound.value.close(promise: nil) }
+      }
+    }
+    if !context.channel.isWritable || !keepsAlive { setDeadline(limits.answerTime, context) }
+  }
+
+  private func write(_ text: StaticString, _ context: ChannelHandlerContext) {
+    context.writeAndFlush(
+      wrapOutboundOut(context.channel.allocator.buffer(staticString: text)), promise: nil)
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable, case .idle = state { setDeadline(limits.idleTime, context) }
+    context.fireChannelWritabilityChanged()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case is ConnectionSet.Drain: isDraining = true
+    case is ConnectionSet.EndIdle: if case .idle = state { context.close(promise: nil) }
+    default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  // MARK: - Time
+
+  /// Closes the connection after a time, unless another deadline replaces this one.
+  private func setDeadline(_ time: Duration, _ context: ChannelHandlerContext) {
+    deadline = context.eventLoop.now + TimeAmount(time)
+    if !hasTimer { startTimer(context) }
+  }
+
+  /// Looks at the deadline after the shortest of the limits, so that one timer serves all of them.
+  private func startTimer(_ context: ChannelHandlerContext) {
+    hasTimer = true
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    let me = NIOLoopBound(self, eventLoop: context.eventLoop)
+    context.eventLoop.scheduleTask(in: TimeAmount(min(limits.requestTime, limits.answerTime))) {
+      me.value.timePassed(bound.value)
+    }
+  }
+
+  private func timePassed(_ context: ChannelHandlerContext) {
+    hasTimer = false
+    guard let deadline else { return }
+    if deadline <= context.eventLoop.now {
+      context.close(promise: nil)
+    } else {
+      startTimer(context)
+    }
+  }
+}
+
+extension HTTPResponse {
+  fileprivate static let tooLongTarget = HTTPResponse(
+    414,
+    #"{"status":414,"service":"Balancer","error":true,"message":"Request URI Too Long"}"#)
+  fileprivate static let tooLargeBody = HTTPResponse(413, #"[0,"Request Entity Too Large","0"]"#)
+  fileprivate static let tooManyRequests: HTTPResponse = {
+    var response = HTTPResponse(
+      429, #"{"status":429,"service":"Balancer","error":true,"message":"Too Many Requests"}"#)
+    response.retryAfter = 1
+    return response
+  }()
+  fileprivate static let malformed = HTTPResponse(
+    400, #"{"status":400,"service":"Balancer","error":true,"message":"Bad Request"}"#)
+}

@@ -1,0 +1,77 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// A request as its connection has read it.
+package struct HTTPRequest: Sendable {
+  /// The method, in upper case.
+  package let method: String
+  /// The path and the query, still encoded.
+  package let target: [UInt8]
+  /// The body as it was sent, possibly compressed.
+  package let body: [UInt8]
+  /// Whether no one between the client and this server can read or change the request: TLS, loopback or a Unix socket.
+  package let isProtected: Bool
+
+  package init(method: String, target: [UInt8], body: [UInt8] = [], isProtected: Bool = true) {
+    self.method = method
+    self.target = target
+    self.body = body
+    self.isProtected = isProtected
+  }
+}
+
+/// An answer, with the headers that differ from one to the next.
+package struct HTTPResponse: Sendable, Equatable {
+  /// PubNub's content type; its JavaScript client refuses an answer without one.
+  package static let javaScript = "text/javascript; charset=\"UTF-8\""
+  package static let text = "text/plain; charset=utf-8"
+
+  package var status: Int
+  package var body: [UInt8]
+  package var contentType = HTTPResponse.javaScript
+  /// Seconds after which a client can ask again; default: nil, not said.
+  package var retryAfter: Int?
+  /// Methods for `Access-Control-Allow-Methods`.
+  package var allowedMethods = "GET, POST, DELETE, OPTIONS"
+  /// Whether web pages of any origin can read it; default: true.
+  package var allowsOtherOrigins = true
+
+  package init(_ status: Int, _ body: [UInt8]) {
+    self.status = status
+    self.body = body
+  }
+
+  package init(_ status: Int, _ text: String) { self.init(status, Array(text.utf8)) }
+
+  /// The answer to OPTIONS: what a web page of any origin can send.
+  package static var preflight: HTTPResponse { HTTPResponse(200, "") }
+
+  /// Writes the response as HTTP/1.1.
+  func write(to buffer: inout ByteBuffer, keepsAlive: Bool, isPreflight: Bool = false) {
+    let reason = HTTPResponseStatus(statusCode: status).reasonPhrase
+    buffer.writeString("HTTP/1.1 \(status) \(reason)\r\nContent-Type: \(contentType)\r\n")
+    if allowsOtherOrigins {
+      buffer.writeString(
+        """
+        Access-Control-Allow-Origin: *\r
+        Access-Control-Allow-Methods: \(allowedMethods)\r\n
+        """)
+    }
+    buffer.writeString("Cache-Control: no-cache\r\n")
+    if isPreflight {
+      buffer.writeString(
+        """
+        Access-Control-Allow-Headers: Content-Type, Content-Encoding, Accept, Authorization, \
+        X-Requested-With\r
+        Access-Control-Max-Age: 3600\r\n
+        """)
+    }
+    if let retryAfter { buffer.writeString("Retry-After: \(retryAfter)\r\n") }
+    buffer.writeString(
+      """
+      Connection: \(keepsAlive ? "keep-alive" : "close")\r
+      Content-Length: \(body.count)\r\n\r\n
+      """)
+    buffer.writeBytes(body)
+  }
+}

@@ -1,0 +1,116 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// A listening socket and the connections that it accepts.
+struct Listener: Sendable {
+  /// What each connection gets.
+  struct Configuration: Sendable {
+    var limits = HTTPLimits()
+    let connections: ConnectionSet
+    let operations: ServerOperations
+    /// Nil for plain HTTP.
+    var identity: TLSIdentity?
+    let answer: @Sendable (HTTPExchange) -> Void
+  }
+
+  /// The longest queue of connections that the system has not handed over yet: listen(2).
+  private static let backlog: Int32 = 4096
+
+  private let channel: any Channel
+  /// What a client is given: `http://127.0.0.1:8080`, with the port that the system chose.
+  let url: String
+
+  /// Binds and listens.
+  ///
+  /// - Throws: ``ServerError`` with the address.
+  static func start(
+    at address: ListenAddress, on group: any EventLoopGroup, _ configuration: Configuration
+  ) async throws(ServerError) -> Listener {
+    do {
+      let bootstrap = bootstrap(group, configuration)
+      let channel =
+        switch address.kind {
+        case .tcp(let host, let port): try await bootstrap.bind(host: host, port: port).get()
+        case .unix(let path):
+          try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true)
+            .get()
+        case .inherited(let descriptor): try await bootstrap.withBoundSocket(descriptor).get()
+        }
+      return Listener(
+        channel: channel, url: url(of: channel, isEncrypted: configuration.identity != nil))
+    } catch {
+      throw ServerError(
+        .cannotListen, "cannot listen on \(address): \(error)",
+        hint: "choose another address, or stop what listens there")
+    }
+  }
+
+  private init(channel: any Channel, url: String) {
+    self.channel = channel
+    self.url = url
+  }
+
+  /// Whether only programs of this machine can connect.
+  var isLocal: Bool {
+    switch channel.localAddress {
+    case .some(let address): address.isLoopback
+    case nil: false
+    }
+  }
+
+  /// Accepts no more connections.
+  func close() async { try? await channel.close() }
+
+  private static func bootstrap(
+    _ group: any EventLoopGroup, _ configuration: Configuration
+  ) -> ServerBootstrap {
+    ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: backlog)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.maxMessagesPerRead, value: 4)
+      .childChannelInitializer { channel in
+        guard configuration.connections.add(channel) else { return channel.close() }
+        return channel.eventLoop.makeCompletedFuture {
+          if case .some(.v4) = channel.localAddress { Self.sendsWithoutDelay(channel) }
+          if case .some(.v6) = channel.localAddress { Self.sendsWithoutDelay(channel) }
+          if let context = configuration.identity?.context {
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+          }
+          let isProtected =
+            configuration.identity != nil || channel.remoteAddress?.isLoopback ?? true
+          try HTTPConnection.configure(
+            channel,
+            HTTPConnection(
+              limits: configuration.limits, isProtected: isProtected,
+              operations: configuration.operations, answer: configuration.answer))
+        }
+      }
+  }
+
+  private static func sendsWithoutDelay(_ channel: any Channel) {
+    _ = channel.setOption(.tcpOption(.tcp_nodelay), value: 1)
+  }
+
+  private static func url(of channel: any Channel, isEncrypted: Bool) -> String {
+    let scheme = isEncrypted ? "https" : "http"
+    guard let address = channel.localAddress else { return scheme }
+    if let path = address.pathname, !path.isEmpty { return "\(scheme)+unix://\(path)" }
+    let port = address.port.map { ":\($0)" } ?? ""
+    let host = address.ipAddress ?? ""
+    return host.contains(":") ? "\(scheme)://[\(host)]\(port)" : "\(scheme)://\(host)\(port)"
+  }
+}
+
+extension SocketAddress {
+  /// Whether the other end is a program of this machine: 127.0.0.0/8, ::1 or a Unix socket.
+  var isLoopback: Bool {
+    switch self {
+    case .v4: ipAddress?.hasPrefix("127.") ?? false
+    case .v6: ipAddress == "::1" || ipAddress?.hasPrefix("::ffff:127.") ?? false
+    case .unixDomainSocket: true
+    }
+  }
+}

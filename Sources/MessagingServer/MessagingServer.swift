@@ -1,2 +1,0 @@
-/// Placeholder of the layout.
-package enum MessagingServerLayout {}

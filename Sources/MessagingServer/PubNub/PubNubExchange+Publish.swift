@@ -1,0 +1,83 @@
+internal import AccessControl
+internal import ApplicationStore
+internal import Foundation
+internal import MessagingQueue
+internal import Realtime
+internal import StrictJSON
+
+extension PubNubExchange {
+  /// Publishes a message, or sends a signal.
+  ///
+  /// A message is on the disk when the answer is sent. A signal is neither stored nor acknowledged by anyone.
+  func publish(_ call: PublishCall) throws(PubNubRefusal) {
+    guard call.publishKey == caller.application.application.publishKey else {
+      throw PubNubRefusal(.publish, 400, "Invalid Key")
+    }
+    let operation: AccessOperation =
+      switch call.kind {
+      case .message: .publish
+      case .signal: .signal
+      case .fire: .fire
+      }
+    guard isAllowed(operation, channels: [call.channel]) else { return }
+    try check(call)
+    let message = Message(
+      channel: try channel(call.channel), payload: call.payload, headers: notes(call).headers)
+    switch call.kind {
+    case .message:
+      try store(message)
+    case .signal:
+      run { [home] in .sent(try await home.realtime.send([message])[0]) }
+    case .fire:
+      // Server functions, which this server does not have, are its only readers.
+      answer(.sent(home.place))
+    }
+  }
+
+  /// Publishes a message, unless its application stores too much or too much waits for its commit.
+  private func store(_ message: Message) throws(PubNubRefusal) {
+    let operations = service.operations
+    let (byteCount, application) = (message.payload.count, caller.application)
+    guard operations.admission.take(byteCount, of: application.id) else {
+      operations.metrics?.count(.admission)
+      throw PubNubRefusal(.publish, 429, "Too many messages wait for the disk")
+    }
+    guard home.quotas.take(byteCount, of: application) else {
+      operations.admission.release(byteCount, of: application.id)
+      operations.metrics?.count(.quota)
+      throw PubNubRefusal(.publish, 429, "Storage quota exceeded")
+    }
+    run { [home] in
+      defer { operations.admission.release(byteCount, of: application.id) }
+      let place = try await home.engine.publish(message)
+      operations.metrics?.countPublished(byteCount: byteCount)
+      return .sent(place)
+    }
+  }
+
+  private func check(_ call: PublishCall) throws(PubNubRefusal) {
+    if call.kind == .signal, call.payload.count > PubNubService.maximumSignalByteCount {
+      throw PubNubRefusal(.publish, 400, "Signal size too large")
+    }
+    let byteCount = call.payload.count + (call.meta?.count ?? 0)
+    guard byteCount <= PubNubService.maximumPayloadByteCount else {
+      throw PubNubRefusal(.publish, 413, "Message Too Large")
+    }
+    guard JSONText.isValid(call.payload) else {
+      throw PubNubRefusal(.publish, 400, "Invalid JSON")
+    }
+  }
+
+  private func notes(_ call: PublishCall) -> MessageNotes {
+    var notes = MessageNotes()
+    notes.kind = call.kind == .signal ? .signal : .message
+    notes.publisher = request.userID
+    notes.meta = call.meta.map { String(decoding: $0, as: UTF8.self) }
+    notes.customType = call.customType
+    notes.isHidden = call.isStored == false
+    if let hours = call.hours, hours > 0, !notes.isHidden {
+      notes.expiration = Timetoken(home.now().addingTimeInterval(hours * 3600))
+    }
+    return notes
+  }
+}

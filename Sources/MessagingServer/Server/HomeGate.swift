@@ -1,0 +1,81 @@
+internal import NIOCore
+internal import Synchronization
+
+/// Lets requests reach the home while its vault is open, and holds those that can wait while it is not.
+final class HomeGate: Sendable {
+  private struct Held {
+    let exchange: HTTPExchange
+    let response: @Sendable () -> HTTPResponse
+    var timer: Scheduled<Void>?
+  }
+
+  private struct State {
+    var home: OpenHome?
+    var held: [UInt64: Held] = [:]
+    var nextNumber: UInt64 = 0
+  }
+
+  private let state = Mutex(State())
+  private let firstOpening = AsyncStream.makeStream(of: Void.self)
+
+  init() {}
+
+  /// Waits until the gate has opened for the first time, or the task is cancelled; one caller can wait.
+  func waitForFirstOpening() async {
+    for await _ in firstOpening.stream { return }
+  }
+
+  /// The open home; nil while its vault is locked.
+  var home: OpenHome? { state.withLock { $0.home } }
+
+  /// Opens the gate, and answers everything that is held, so that its clients ask again.
+  func open(_ home: OpenHome) {
+    state.withLock { $0.home = home }
+    firstOpening.continuation.finish()
+    releaseHeld()
+  }
+
+  /// Closes the gate.
+  func close() { state.withLock { $0.home = nil } }
+
+  /// Answers everything that is held.
+  func releaseHeld() {
+    let held = state.withLock { state in
+      defer { state.held = [:] }
+      return Array(state.held.values)
+    }
+    for held in held {
+      held.timer?.cancel()
+      held.exchange.answer(held.response())
+    }
+  }
+
+  /// Answers after a time, or as soon as the gate opens.
+  func hold(
+    _ exchange: HTTPExchange, for time: Duration,
+    _ response: @escaping @Sendable () -> HTTPResponse
+  ) {
+    let number = state.withLock { state -> UInt64? in
+      guard state.home == nil else { return nil }
+      state.nextNumber += 1
+      state.held[state.nextNumber] = Held(exchange: exchange, response: response)
+      return state.nextNumber
+    }
+    // It has opened in between.
+    guard let number else { return exchange.answer(response()) }
+    let timer = exchange.eventLoop.scheduleTask(in: TimeAmount(time)) { [self] in
+      if remove(number) != nil { exchange.answer(response()) }
+    }
+    let isHeld = state.withLock { state in
+      state.held[number]?.timer = timer
+      return state.held[number] != nil
+    }
+    if !isHeld { timer.cancel() }
+    exchange.onAbandon { [self] in remove(number)?.timer?.cancel() }
+  }
+
+  @discardableResult
+  private func remove(_ number: UInt64) -> Held? {
+    state.withLock { $0.held.removeValue(forKey: number) }
+  }
+}

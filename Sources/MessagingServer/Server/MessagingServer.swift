@@ -1,0 +1,207 @@
+internal import ApplicationStore
+package import DataVault
+internal import FileLayer
+internal import Foundation
+internal import Logging
+internal import MessagingQueue
+package import MessagingQueueLifecycle
+internal import NIOCore
+internal import NIOPosix
+internal import Realtime
+internal import ServiceLifecycle
+internal import Synchronization
+internal import SystemPackage
+package import VaultedDatabase
+
+/// The message server: listens for stock clients, and serves them while the messaging vault is open.
+///
+/// It starts and listens while the vault is locked. List it behind its `MessagingService` in a group, so that requests
+/// under way end before the engine stops.
+package final class MessagingServer: Service {
+  let home: DataVaultHome
+  private let vault: Vault
+  private let messages: MessagingService
+  let configuration: ServerConfiguration
+  /// Called once for each address with the URL on which it listens.
+  let didListen: @Sendable (String) -> Void
+  let gate = HomeGate()
+  let connections: ConnectionSet
+  /// How long a stop waits for requests that are on their way.
+  private static let idleTime = Duration.milliseconds(500)
+  private let listeners = Mutex<[Listener]>([])
+  private var operations: ServerOperations { configuration.operations }
+
+  /// - Parameters:
+  ///   - vault: the messaging vault of the home, the same as that of `messages`.
+  package init(
+    _ home: DataVaultHome, vault: Vault, messages: MessagingService,
+    configuration: ServerConfiguration, didListen: @escaping @Sendable (String) -> Void
+  ) {
+    self.home = home
+    self.vault = vault
+    self.messages = messages
+    self.configuration = configuration
+    self.didListen = didListen
+    connections = ConnectionSet(maximumCount: configuration.maximumConnectionCount)
+  }
+
+  /// How many subscribers wait for events.
+  package var openPollCount: Int { gate.home?.polls.count ?? 0 }
+
+  /// Whether the server knows the application with a subscribe key.
+  package func knows(_ subscribeKey: String) -> Bool {
+    gate.home?.directory.application(subscribeKey: subscribeKey) != nil
+  }
+
+  /// Serves until a graceful shutdown or a cancellation.
+  ///
+  /// - Throws: ``ServerError`` if it cannot listen, or another server runs on the home; the error of an engine that
+  ///   cannot start.
+  package func run() async throws {
+    let lock = try await takeLock()
+    defer { lock.release() }
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
+    do {
+      let operationsListener = try await listenForOperations(group)
+      try await whileReporting(group) {
+        try await cancelWhenGracefulShutdown {
+          try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await self.serve() }
+            tasks.addTask {
+              // So a client of a server that needs no unlock meets none that is still locked.
+              if try await !self.isSealed() { await self.gate.waitForFirstOpening() }
+              if Task.isCancelled { return }
+              try await self.listen(group)
+              self.operations.didStart()
+            }
+            for try await _ in tasks {}
+          }
+        }
+        await stop()
+      }
+      await operationsListener?.close()
+      try await group.shutdownGracefully()
+    } catch {
+      operations.willStop(error)
+      try? await group.shutdownGracefully()
+      throw error
+    }
+  }
+
+  /// One server serves a home: presence and live events are in its memory.
+  private func takeLock() async throws -> FileLock {
+    let home = home
+    let path = FilePath(home.databasePath.string + "-server")
+    let lock = try await onBlockingThread("datavault.server-lock") {
+      try home.makeDirectoryUnlessStoreDoes()
+      try home.fileSystem.makeLockFile(path)
+      return try home.fileSystem.lock(path, wait: false)
+    }
+    guard let lock else {
+      throw ServerError(
+        .alreadyRunning, "another server runs on \(home.path)",
+        hint: "stop it first, or use another home")
+    }
+    return lock
+  }
+
+  /// Whether the vault needs an unlock before the engine can start.
+  private func isSealed() async throws -> Bool {
+    guard await vault.isLocked, try await vault.status().isSecured else { return false }
+    return try await home.liveSession(of: .messaging) == nil
+  }
+
+  private func listen(_ group: any EventLoopGroup) async throws {
+    let service = PubNubService(gate, operations, holdTime: configuration.holdTime)
+    let health = OperationsService(operations: operations, connections: connections, gate: gate)
+    let isSecured = try await vault.status().isSecured
+    for listening in configuration.listening {
+      let listener = try await Listener.start(
+        at: listening.address, on: group,
+        Listener.Configuration(
+          limits: configuration.limits, connections: connections, operations: operations,
+          identity: listening.identity
+        ) { if !health.answersHealth($0) { service.answer($0) } })
+      listeners.withLock { $0.append(listener) }
+      try requirePermission(for: listener, listening, isSecured: isSecured)
+    }
+    for listener in listeners.withLock({ $0 }) { didListen(listener.url) }
+  }
+
+  /// Refuses to expose what an operator has not said by name.
+  private func requirePermission(
+    for listener: Listener, _ listening: ServerConfiguration.Listening, isSecured: Bool
+  ) throws(ServerError) {
+    if listener.isLocal { return }
+    if !isSecured, !configuration.allowsUnsecured {
+      throw ServerError(
+        .exposed,
+        "the messages in \(home.path) open with the publicly known password, and \(listening.address) can be reached from other machines",
+        hint: "run datavault secure, listen on 127.0.0.1, or give --allow-unsecured")
+    }
+    if listening.identity == nil, !configuration.allowsPlainHTTP {
+      throw ServerError(
+        .exposed, "\(listening.address) can be reached from other machines, without TLS",
+        hint:
+          "give --tls-certificate and --tls-key, listen on 127.0.0.1, or give --allow-plain-http")
+    }
+  }
+
+  /// Opens the gate whenever an engine runs.
+  private func serve() async throws {
+    while !Task.isCancelled {
+      let engine: MessagingEngine
+      do throws(EngineError) {
+        engine = try await messages.engine()
+      } catch {
+        if [.cancelled, .stopped].contains(error.code) { return }
+        throw error
+      }
+      do {
+        try await serve(engine)
+      } catch {
+        // Whatever failed first: without an engine, the cause is a lock or a stop.
+        guard engine.state != .running else { throw error }
+        configuration.logger.notice("the vault was locked: waiting for datavault unlock")
+      }
+    }
+  }
+
+  private func serve(_ engine: MessagingEngine) async throws {
+    let store = try await ApplicationStore.open(engine, vault: vault)
+    let directory = try await ApplicationDirectory.load(store)
+    let realtime = try await Realtime(engine)
+    let open = OpenHome(
+      engine: engine, realtime: realtime, store: store, directory: directory,
+      operations: operations, now: { Date() })
+    operations.didUnseal()
+    gate.open(open)
+    defer {
+      gate.close()
+      // A stop cancels this task.
+      if !Task.isCancelled { operations.didSeal() }
+      open.close()
+    }
+    configuration.logger.notice("serving \(home.path)")
+    try await open.run()
+  }
+
+  /// Ends what waits, waits for what works, and closes.
+  private func stop() async {
+    operations.willStop()
+    for listener in listeners.withLock({ $0 }) { await listener.close() }
+    connections.drain()
+    gate.releaseHeld()
+    let start = ContinuousClock.now
+    await waitForConnections(until: start + min(Self.idleTime, configuration.stopTime))
+    connections.endIdle()
+    await waitForConnections(until: start + configuration.stopTime)
+    connections.closeAll()
+  }
+
+  private func waitForConnections(until deadline: ContinuousClock.Instant) async {
+    while connections.count > 0, .now < deadline {
+      try? await Task.sleep(for: .milliseconds(20))
+    }
+  }
+}

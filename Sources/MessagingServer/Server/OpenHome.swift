@@ -1,0 +1,117 @@
+internal import AccessControl
+internal import ApplicationStore
+internal import FileLayer
+internal import Foundation
+internal import Logging
+internal import MessagingQueue
+internal import Realtime
+internal import Synchronization
+
+/// What a server has while its vault is open; it is dropped when the vault is locked.
+final class OpenHome: Sendable {
+  let engine: MessagingEngine
+  let realtime: Realtime
+  let store: ApplicationStore
+  let directory: ApplicationDirectory
+  let presence: PresenceService
+  let polls = PollRegistry()
+  let quotas = ApplicationQuotas()
+  let operations: ServerOperations
+  let now: @Sendable () -> Date
+
+  init(
+    engine: MessagingEngine, realtime: Realtime, store: ApplicationStore,
+    directory: ApplicationDirectory, operations: ServerOperations,
+    now: @escaping @Sendable () -> Date
+  ) {
+    self.engine = engine
+    self.realtime = realtime
+    self.store = store
+    self.directory = directory
+    self.operations = operations
+    self.now = now
+    presence = PresenceService(realtime, now: now)
+  }
+
+  /// The greater of the clock and the end of the log: what `/time` answers.
+  var place: Timetoken { max(Timetoken(now()), realtime.place) }
+
+  /// Whether a caller can do an operation on all of these names.
+  func check(
+    _ caller: PubNubCaller, _ operation: AccessOperation, channels: [ChannelName] = [],
+    groups: [GroupName] = []
+  ) -> RefusedNames {
+    let now = now()
+    var refused = RefusedNames()
+    for channel in channels {
+      refused.add(decide(caller, operation, .channel(channel), now), channel)
+    }
+    for group in groups { refused.add(decide(caller, operation, .group(group), now), group) }
+    return refused
+  }
+
+  func decide(
+    _ caller: PubNubCaller, _ operation: AccessOperation, _ scope: Scope, _ now: Date
+  ) -> Decision {
+    guard let principal = caller.principal else { return .refused(.otherApplication) }
+    return directory.decide(
+      principal, operation, Resource(scope, of: caller.application.id), at: now)
+  }
+}
+
+extension OpenHome {
+  /// Distributes messages and follows changes of access, until the engine stops or the task is cancelled.
+  ///
+  /// - Throws: the error of reading the log or the tables.
+  func run() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await self.realtime.run() }
+      group.addTask { try await self.presence.run() }
+      group.addTask { try await self.followChanges() }
+      group.addTask { try await self.sweep() }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  /// Reads what other processes have changed, and ends what has lost its right, within a second.
+  private func followChanges() async throws {
+    while !Task.isCancelled {
+      let changes = try await refresh()
+      if !changes.isEmpty {
+        operations.didTakeChanges(count: changes.access.count + changes.groups.count)
+      }
+      presence.expire()
+      try? await Task.sleep(for: .milliseconds(500))
+    }
+  }
+
+  /// Removes old messages, and grants that have ended, from time to time.
+  private func sweep() async throws {
+    while !Task.isCancelled {
+      do {
+        try await quotas.sweep(directory.applications, in: engine, at: now())
+        try await store.removeEnded()
+      } catch {
+        // For example a full disk or a busy database. The next round continues.
+        guard engine.state == .running else { throw error }
+        engine.configuration.logger.debug("the sweep of applications: \(error)")
+      }
+      try? await Task.sleep(for: engine.configuration.maintenanceInterval)
+    }
+  }
+
+  /// Takes the changes of access since the last call.
+  @discardableResult
+  func refresh() async throws -> DirectoryChanges {
+    let changes = try await directory.refresh()
+    recheckPolls(changes.access, groups: changes.groups)
+    return changes
+  }
+
+  /// Drops grants, presence and secrets.
+  func close() {
+    directory.close()
+    presence.removeAll()
+  }
+}

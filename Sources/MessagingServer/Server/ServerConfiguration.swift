@@ -1,0 +1,50 @@
+package import Logging
+package import MessagingQueue
+
+/// What a server listens on, and its limits.
+package struct ServerConfiguration: Sendable {
+  /// An address and how it is served.
+  package struct Listening: Sendable {
+    package var address: ListenAddress
+    /// Nil for plain HTTP.
+    package var identity: TLSIdentity?
+
+    package init(_ address: ListenAddress, identity: TLSIdentity? = nil) {
+      self.address = address
+      self.identity = identity
+    }
+  }
+
+  package var listening: [Listening]
+  /// Where health and metrics are served; nil for health alone, on the addresses of the clients.
+  package var operationsListening: Listening?
+  /// Whether other machines reach the metrics.
+  ///
+  /// Default: false.
+  package var allowsRemoteOperations = false
+  /// Takes metrics, access log and audit log.
+  package var operations = ServerOperations()
+  package var limits = HTTPLimits()
+  /// Default: 20,000.
+  package var maximumConnectionCount = 20_000
+  /// How long a subscriber waits for events at most.
+  ///
+  /// Default: 280 seconds; the SDKs wait 310.
+  package var holdTime = PubNubService.holdTime
+  /// Whether plain HTTP is served on addresses that other machines reach.
+  ///
+  /// Default: false.
+  package var allowsPlainHTTP = false
+  /// Whether other machines reach messages that open with the publicly known password.
+  ///
+  /// Default: false.
+  package var allowsUnsecured = false
+  /// How long a stop waits for requests.
+  ///
+  /// Default: 10 seconds.
+  package var stopTime: Duration = .seconds(10)
+  package var engine = EngineConfiguration()
+  package var logger = Logger(label: "datavault.server")
+
+  package init(_ listening: [Listening]) { self.listening = listening }
+}

@@ -1,0 +1,154 @@
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import MessagingServer
+
+/// Requests as a connection has handed them out, to be answered by a test.
+private final class Exchanges: Sendable {
+  private let list = Mutex<[HTTPExchange]>([])
+
+  func add(_ exchange: HTTPExchange) { list.withLock { $0.append(exchange) } }
+  var all: [HTTPExchange] { list.withLock { $0 } }
+}
+
+@Suite struct HTTPConnectionTests {
+  private let exchanges = Exchanges()
+  private let channel = EmbeddedChannel()
+
+  init() throws {
+    let exchanges = exchanges
+    try HTTPConnection.configure(
+      channel,
+      HTTPConnection(
+        limits: HTTPLimits(), isProtected: true, operations: ServerOperations(),
+        answer: { exchanges.add($0) }))
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+  }
+
+  private func send(_ text: String) throws {
+    try channel.writeInbound(ByteBuffer(string: text))
+  }
+
+  private func output() throws -> String {
+    var text = ""
+    while let buffer = try channel.readOutbound(as: ByteBuffer.self) {
+      text += String(buffer: buffer)
+    }
+    return text
+  }
+
+  @Test func `a request is handed out whole, with its target as it was sent`() throws {
+    try send("POST /a%2Fb?x=%2C&y HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
+    #expect(exchanges.all.isEmpty)
+    try send("lo")
+    let request = try #require(exchanges.all.first).request
+    #expect(request.method == "POST")
+    #expect(String(decoding: request.target, as: UTF8.self) == "/a%2Fb?x=%2C&y")
+    #expect(String(decoding: request.body, as: UTF8.self) == "hello")
+  }
+
+  @Test func `every answer has a content type, its length and what web pages need`() throws {
+    try send("GET /time/0 HTTP/1.1\r\nHost: a\r\n\r\n")
+    exchanges.all[0].answer(HTTPResponse(200, "[1]"))
+    let answer = try output()
+    #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    #expect(answer.contains("Content-Type: text/javascript; charset=\"UTF-8\"\r\n"))
+    #expect(answer.contains("Access-Control-Allow-Origin: *\r\n"))
+    #expect(answer.contains("Content-Length: 3\r\n"))
+    #expect(answer.contains("Connection: keep-alive\r\n"))
+    #expect(answer.hasSuffix("\r\n\r\n[1]"))
+    #expect(channel.isActive)
+  }
+
+  @Test func `requests that come together are answered in their order, one at a time`() throws {
+    try send(
+      "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+    #expect(exchanges.all.count == 1)
+    exchanges.all[0].answer(HTTPResponse(200, "one"))
+    #expect(exchanges.all.count == 2)
+    exchanges.all[1].answer(HTTPResponse(200, "two"))
+    let answers = try output()
+    #expect(answers.contains("one"))
+    #expect(answers.hasSuffix("two"))
+  }
+
+  @Test func `a second answer to a request is not sent`() throws {
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    exchanges.all[0].answer(HTTPResponse(200, "one"))
+    _ = try output()
+    exchanges.all[0].answer(HTTPResponse(200, "two"))
+    #expect(try output().isEmpty)
+  }
+
+  @Test func `a client that leaves ends its exchange`() async throws {
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    let left = Mutex(0)
+    await confirmation { confirmation in
+      exchanges.all[0].onAbandon { confirmation() }
+      channel.pipeline.fireChannelInactive()
+    }
+    _ = left
+    exchanges.all[0].answer(HTTPResponse(200, "late"))
+    #expect(try output().isEmpty)
+  }
+
+  @Test func `a target that is too long is answered with 414 and the connection closes`() throws {
+    let target = String(repeating: "a", count: HTTPLimits().targetByteCount)
+    try send("GET /\(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+    let answer = try output()
+    #expect(answer.hasPrefix("HTTP/1.1 414 "))
+    #expect(answer.contains("Request URI Too Long"))
+    #expect(exchanges.all.isEmpty)
+    channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+    #expect(!channel.isActive)
+  }
+
+  @Test func `a target that the decoder gives up on is answered with 414 too`() throws {
+    let target = String(repeating: "a", count: 1 << 20)
+    try? send("GET /\(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+    #expect(try output().hasPrefix("HTTP/1.1 414 "))
+  }
+
+  @Test(arguments: ["Content-Length: 1000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"])
+  func `a body that is too large is answered with 413 and the connection closes`(
+    head: String
+  ) throws {
+    try send("POST /publish HTTP/1.1\r\nHost: a\r\n\(head)")
+    let piece = String(repeating: "a", count: 16_384)
+    for _ in 0..<9 where channel.isActive { try? send("4000\r\n\(piece)\r\n") }
+    #expect(try output().hasPrefix("HTTP/1.1 413 "))
+    channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+    #expect(!channel.isActive)
+  }
+
+  @Test(arguments: ["\u{1}\u{2}\u{3}\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\r\n\r\n"])
+  func `what is no request is answered with 400 and the connection closes`(text: String) throws {
+    try? send(text)
+    #expect(try output().hasPrefix("HTTP/1.1 400 "))
+    channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+    #expect(!channel.isActive)
+  }
+
+  @Test func `a client that sends no request in time is closed`() throws {
+    channel.embeddedEventLoop.advanceTime(by: .seconds(31))
+    #expect(!channel.isActive)
+  }
+
+  @Test func `a draining server ends a connection after its next answer`() throws {
+    channel.pipeline.fireUserInboundEventTriggered(ConnectionSet.Drain())
+    #expect(channel.isActive)
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    channel.pipeline.fireUserInboundEventTriggered(ConnectionSet.EndIdle())
+    #expect(channel.isActive, "it has a request")
+    exchanges.all[0].answer(HTTPResponse(200, "one"))
+    #expect(try output().contains("Connection: close\r\n"))
+    #expect(!channel.isActive)
+  }
+
+  @Test func `a draining server ends an idle connection when it is asked to`() throws {
+    channel.pipeline.fireUserInboundEventTriggered(ConnectionSet.EndIdle())
+    #expect(!channel.isActive)
+  }
+}

@@ -1,0 +1,161 @@
+import AccessControl
+import ApplicationStore
+import DataVault
+import DataVaultTesting
+import Foundation
+import Logging
+import MessagingQueue
+import MessagingQueueLifecycle
+import ServiceLifecycle
+import Synchronization
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+@testable import MessagingServer
+
+/// A server in this process, on a port that the system has chosen, with an open application `shop` and a closed one.
+final class ServerFixture: Sendable {
+  /// The keys of an application, as a client is given them.
+  struct Keys: Sendable {
+    let record: ApplicationRecord
+    let secretKey: String
+
+    var publish: String { record.publishKey }
+    var subscribe: String { record.subscribeKey }
+  }
+
+  let url: String
+  let open: Keys
+  let closed: Keys
+  let engine: MessagingEngine
+  /// The tables, as another process changes them.
+  let store: ApplicationStore
+  let server: MessagingServer
+
+  /// Runs `body` beside a server, and stops the server.
+  static func run(
+    _ configure: (inout ServerConfiguration) -> Void = { _ in },
+    _ body: @escaping @Sendable (ServerFixture) async throws -> Void
+  ) async throws {
+    let scratch = ScratchFolder()
+    let vaults = InMemoryVaultStore()
+    let home = DataVaultHome(scratch.path, store: vaults, vaultParameters: .cheap)
+    let vault = try await FastTestVault.create(
+      .messaging, in: vaults, credentials: credentials("secret"))
+    var configuration = ServerConfiguration([.init(ListenAddress("127.0.0.1:0")!)])
+    configuration.logger = Logger(label: "server") { _ in SwiftLogNoOpLogHandler() }
+    configuration.engine.logger = configuration.logger
+    configure(&configuration)
+    let messages = MessagingService(home, vault: vault, configuration: configuration.engine)
+    let urls = AsyncStream.makeStream(of: String.self)
+    let server = MessagingServer(
+      home, vault: vault, messages: messages, configuration: configuration,
+      didListen: { urls.continuation.yield($0) })
+    let group = ServiceGroup(services: [messages, server], logger: configuration.logger)
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { try await group.run() }
+      tasks.addTask {
+        let engine = try await messages.engine()
+        let store = try await ApplicationStore.open(engine, vault: vault)
+        var iterator = urls.stream.makeAsyncIterator()
+        let fixture = ServerFixture(
+          url: await iterator.next() ?? "",
+          open: try await keys(of: store.addApplication("shop", isOpen: true), store),
+          closed: try await keys(of: store.addApplication("closed"), store), engine: engine,
+          store: store, server: server)
+        try await fixture.waitUntilServing()
+        try await body(fixture)
+        await group.triggerGracefulShutdown()
+      }
+      // The first error ends the other task too.
+      for try await _ in tasks {}
+    }
+  }
+
+  private init(
+    url: String, open: Keys, closed: Keys, engine: MessagingEngine, store: ApplicationStore,
+    server: MessagingServer
+  ) {
+    self.url = url
+    self.open = open
+    self.closed = closed
+    self.engine = engine
+    self.store = store
+    self.server = server
+  }
+
+  /// `HOST:PORT`, which SDKs call the origin.
+  var origin: String { String(url.drop { $0 != "/" }.dropFirst(2)) }
+
+  private static func keys(
+    of record: ApplicationRecord, _ store: ApplicationStore
+  ) async throws -> Keys {
+    let secret = try await store.secretKey(of: record.id)
+    let text = unsafe secret.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    return Keys(record: record, secretKey: text)
+  }
+
+  /// Waits until the server knows the applications.
+  private func waitUntilServing() async throws {
+    for _ in 0..<1000 {
+      if server.knows(closed.subscribe) { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// Waits until so many subscribers wait for events.
+  func waitForPolls(_ count: Int) async throws {
+    for _ in 0..<2000 where server.openPollCount != count {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    try #require(server.openPollCount == count)
+  }
+
+  /// The place of a subscriber's answer, with its 17 digits.
+  static func place(in answer: String) -> Substring? {
+    answer.firstMatch(of: /^{"t":{"t":"(\d{17})"/)?.output.1
+  }
+
+  /// The status and the body of a GET.
+  ///
+  /// - Parameter authority: the file with the certificate that a server with TLS is verified by.
+  func get(
+    _ target: String, authority: String? = nil
+  ) async throws -> (status: Int, text: String) {
+    try await send("GET", target, authority: authority)
+  }
+
+  /// The status of a GET whose target is longer than an argument of a program can be.
+  func statusOfLong(_ target: String) async throws -> Int? {
+    let script = """
+      import http.client, sys
+      connection = http.client.HTTPConnection("\(origin)")
+      connection.request("GET", sys.stdin.read())
+      print(connection.getresponse().status)
+      """
+    let program = try await PubNubClient.onBlockingThread {
+      try Program.run("/usr/bin/python3", ["-c", script], input: Array(target.utf8))
+    }
+    return Int(program.text.trimmingCharacters(in: .newlines))
+  }
+
+  /// The status and the body of a request, by a client of its own.
+  func send(
+    _ method: String, _ target: String, body: [UInt8] = [], headers: [String] = [],
+    authority: String? = nil
+  ) async throws -> (status: Int, text: String) {
+    var arguments = ["-sS", "--path-as-is", "-g", "-X", method, "-w", "\n%{http_code}"]
+    if let authority { arguments += ["--cacert", authority] }
+    for header in headers { arguments += ["-H", header] }
+    if !body.isEmpty { arguments += ["--data-binary", "@-"] }
+    let all = arguments + [url + target]
+    let program = try await PubNubClient.onBlockingThread {
+      try Program.run("/usr/bin/curl", all, input: body.isEmpty ? nil : body)
+    }
+    var lines = program.text.split(separator: "\n", omittingEmptySubsequences: false)
+    let status = Int(lines.popLast() ?? "") ?? 0
+    return (status, lines.joined(separator: "\n"))
+  }
+}
