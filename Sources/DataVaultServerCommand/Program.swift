@@ -6,9 +6,31 @@ internal import CommandInterface
 struct Program: CommandProgram {
   static let configuration = CommandConfiguration(
     commandName: "datavaultd", abstract: "Serve encrypted messages to stock clients.",
-    discussion: ExitStatus.listing, version: "0.1.0")
+    discussion: """
+      Examples:
+        datavaultd app add shop
+        datavaultd grant shop --channel orders --read --write
+        datavaultd serve
+
+      \(ExitStatus.listing)
+      """,
+    version: "0.1.0",
+    groupedSubcommands: [
+      CommandGroup(name: "Serving", subcommands: [ServeCommand.self]),
+      CommandGroup(
+        name: "Access",
+        subcommands: [
+          AppCommand.self, GrantCommand.self, TokenCommand.self, ExplainCommand.self,
+        ]),
+    ])
 
   static func main() async { await runCommandLine() }
 
-  static func repeatableOptions(of command: String?) -> Set<Substring> { [] }
+  static func repeatableOptions(of command: String?) -> Set<Substring> {
+    switch command {
+    case "serve": ["--listen"]
+    case "grant", "token": ["--channel", "--channel-pattern", "--group", "--group-pattern"]
+    default: []
+    }
+  }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct DocumentationTests {
-  @Test(arguments: [Program.datavault, Program.built("datavaultd")])
+  @Test(arguments: [Program.datavault, Program.datavaultd])
   func `the page of a program in docs/reference has the help of each command`(
     program: String
   ) throws {

@@ -120,6 +120,26 @@ import Testing
     return reports
   }
 
+  /// Reports of `datavaultd`.
+  private func serverReports() throws -> [(heading: String, lines: [String])] {
+    let server = try ServerHome()
+    let key = try server.file("key", "client's auth key")
+    let commands: [(heading: String, arguments: String)] = [
+      ("app add", "stock"), ("app list", ""), ("app show", "shop"), ("app show", "shop --secret"),
+      ("grant add", "shop --channel a.* --group : --read --write --auth-key-file \(key) --ttl 60"),
+      ("grant add", "shop --channel a --consumer c --lease"),
+      ("grant add", "shop --whole-application --manage --delete"), ("grant list", "shop"),
+      ("token grant", "shop --channel a --read --ttl 1"),
+      ("explain", "shop publish a.b --auth-key-file \(key)"), ("explain", "shop publish a"),
+    ]
+    return try commands.map { heading, arguments in
+      let words = "\(heading) \(arguments) --json".split(separator: " ").map(String.init)
+      let report = try server.run(words)
+      try #require(!report.output.isEmpty, "\(words): \(report.errors)")
+      return (heading, report.lines)
+    }
+  }
+
   @Test(
     .enabled(if: SchemaReader.isAvailable, SchemaReader.skipReason),
     .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -156,6 +176,7 @@ import Testing
       take(command, try report(command, arguments))
     }
     for (heading, lines) in try damageReports() { take(heading, lines) }
+    for (heading, lines) in try serverReports() { take(heading, lines) }
     let result = try SchemaReader.validate(outputs)
     #expect(result.status == 0, "\(result.text)\(result.errors)")
   }
@@ -201,8 +222,8 @@ enum SchemaReader {
     try Program.run(
       #require(interpreter),
       [
-        Repository.path("Tests/ReferenceReaders/json_output_reader.py"), Program.datavault,
-        Repository.path("docs/reference/json-output.md"),
+        Repository.path("Tests/ReferenceReaders/json_output_reader.py"),
+        Repository.path("docs/reference/json-output.md"), Program.datavault, Program.datavaultd,
       ], input: Array(lines.joined().utf8))
   }
 }

@@ -12,7 +12,8 @@ package enum SecretInput {
   package struct Question {
     /// The name of the secret, such as "recovery code".
     let what: String
-    let vault: VaultID
+    /// What the secret belongs to, such as "vault" and its id.
+    let owner: (kind: String, name: String)
     /// Whether the user must type it twice, as every new secret.
     let isRepeated: Bool
     /// The options that name the secret where there is no terminal.
@@ -20,8 +21,17 @@ package enum SecretInput {
 
     /// A question for a secret of a vault.
     package init(what: String, vault: VaultID, isRepeated: Bool = false, hint: String) {
+      self.init(what: what, owner: ("vault", "\(vault)"), isRepeated: isRepeated, hint: hint)
+    }
+
+    /// A question for a secret of something else.
+    ///
+    /// - Parameter owner: its kind and its name.
+    package init(
+      what: String, owner: (kind: String, name: String), isRepeated: Bool = false, hint: String
+    ) {
       self.what = what
-      self.vault = vault
+      self.owner = owner
       self.isRepeated = isRepeated
       self.hint = hint
     }
@@ -43,15 +53,17 @@ package enum SecretInput {
   }
 
   private static func ask(_ question: Question) throws(CommandFailure) -> SecretBytes {
+    let (kind, owner) = question.owner
     guard let terminal = Terminal() else {
+      let article = question.what.hasPrefix("a") ? "an" : "a"
       throw CommandFailure(
         .notPermitted,
-        "vault '\(question.vault)' needs a \(question.what), and there is no terminal to ask at",
+        "\(kind) '\(owner)' needs \(article) \(question.what), and there is no terminal to ask at",
         hint: question.hint)
     }
     let name = question.what.prefix(1).uppercased() + question.what.dropFirst()
     let secret = try terminal.readSecret(
-      prompt: "\(name) of vault \(question.vault): ", hint: question.hint)
+      prompt: "\(name) of \(kind) \(owner): ", hint: question.hint)
     guard question.isRepeated else { return secret }
     let again = try terminal.readSecret(prompt: "The same again: ", hint: question.hint)
     guard SecretBytes.isEqual(secret, again) else {

@@ -81,7 +81,7 @@ extension VaultAccess {
   /// Throws if the home has no messaging vault.
   ///
   /// A first start would create a vault under the publicly known password and ignore the given one.
-  private func demandVault() async throws {
+  package func demandVault() async throws {
     let home = try home()
     if try await Vault.exists(.messaging, in: home.store) { return }
     throw CommandFailure(

@@ -71,11 +71,15 @@ package struct ReportOptions: ParsableArguments {
       try OutputDescriptor.standardOutput.writeAll(Array(text().onItsLines.utf8))
       return
     }
+    try OutputDescriptor.standardOutput.writeAll(Self.encoded(report) + [UInt8(ascii: "\n")])
+  }
+
+  /// A report as one JSON object, without a newline.
+  package static func encoded(_ report: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
-    let line = try encoder.encode(report) + [UInt8(ascii: "\n")]
-    try OutputDescriptor.standardOutput.writeAll([UInt8](line))
+    return [UInt8](try encoder.encode(report))
   }
 }
 

@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// A running `datavault` process.
+/// A running process of one of our programs.
 struct Child {
   /// The file behind one of its descriptors.
   enum Descriptor {
@@ -21,10 +21,12 @@ struct Child {
   /// Starts the process.
   ///
   /// - Parameters:
+  ///   - program: the path of the program; `datavault` by default.
   ///   - descriptors: by default standard input, output and error are `/dev/null`.
   ///   - wrapper: a command that runs the command given after it.
   init(
-    _ arguments: [String], environment: [String: String] = [:],
+    _ arguments: [String], of program: String = Program.datavault,
+    environment: [String: String] = [:],
     descriptors: [Int32: Descriptor] = [:], through wrapper: [String] = []
   ) throws {
     // A write to a process that has ended must fail its test, and not end all tests.
@@ -67,7 +69,7 @@ struct Child {
     }
     variables.merge(environment) { $1 }
 
-    let command = wrapper + [Program.datavault] + arguments
+    let command = wrapper + [program] + arguments
     var argumentPointers = command.map { strdup($0) } + [nil]
     var variablePointers = variables.map { strdup("\($0)=\($1)") } + [nil]
     defer { for pointer in argumentPointers + variablePointers { free(pointer) } }

@@ -67,11 +67,12 @@ struct TerminalFixture {
   var errors: String { files.contents(of: "errors") ?? "" }
 
   func start(
-    _ arguments: [String], in home: TestHome? = nil, at user: TerminalUser,
-    descriptors: [Int32: Child.Descriptor] = [:], through wrapper: [String] = []
+    _ arguments: [String], of program: String = Program.datavault, in home: TestHome? = nil,
+    at user: TerminalUser, descriptors: [Int32: Child.Descriptor] = [:],
+    through wrapper: [String] = []
   ) throws -> Child {
     try Child(
-      arguments + ["--home", (home ?? self.home).path],
+      arguments + ["--home", (home ?? self.home).path], of: program,
       descriptors: [
         // Opening it makes it the controlling terminal of the new session. The process then closes
         // it.

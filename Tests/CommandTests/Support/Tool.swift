@@ -2,18 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The built `datavault`.
+/// The built programs.
 ///
-/// It runs in its own session, so that it has no terminal unless a test provides one.
+/// Each runs in its own session, so that it has no terminal unless a test provides one.
 struct Tool {
   /// Runs the program to its end, with standard input, output and error in files.
   static func run(
-    _ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:],
+    _ arguments: [String], of program: String = Program.datavault, input: [UInt8] = [],
+    environment: [String: String] = [:],
     descriptors: [Int32: [UInt8]] = [:], through wrapper: [String] = []
   ) throws -> Program {
     let files = ScratchFolder()
     let child = try Child(
-      arguments, environment: environment,
+      arguments, of: program, environment: environment,
       descriptors: [
         0: .reading(files.file("input", input)), 1: .writing(files.path("output")),
         2: .writing(files.path("errors")),

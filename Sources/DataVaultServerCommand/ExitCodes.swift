@@ -1,0 +1,38 @@
+package import AccessControl
+package import ApplicationStore
+package import CommandInterface
+package import MessagingServer
+
+/// The exit codes of the server's errors. `docs/reference/exit-codes.md` explains them.
+extension ApplicationStoreError: ErrorWithExitCode {
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .engine: nil, .vault: nil,
+    .invalidArgument: .usage, .reservedName: .usage,
+    .damaged: .badData, .foreignTable: .badData, .newerVersion: .badData, .wrongKey: .badData,
+    .keyMissing: .notFound, .unknownApplication: .notFound, .unknownGrant: .notFound,
+    .alreadyExists: .exists,
+    .closed: .inputOutput, .libraryFailure: .inputOutput,
+    .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
+    .tooManyGroups: .policy,
+  ]
+}
+
+extension AccessError: ErrorWithExitCode {
+  package var underlying: (any Error)? { nil }
+
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .invalidApplication: .usage, .invalidGrant: .usage, .invalidName: .usage,
+    .invalidPattern: .usage, .invalidToken: .usage,
+  ]
+}
+
+extension ServerError: ErrorWithExitCode {
+  package var underlying: (any Error)? { nil }
+
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .invalidCertificate: .badData,
+    .cannotListen: .unavailable,
+    .alreadyRunning: .tryLater,
+    .exposed: .policy,
+  ]
+}
