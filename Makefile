@@ -17,11 +17,16 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo test bench crash fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network test bench crash fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
 	@scripts/demo
+
+# The message server on real input, with PubNub's own SDK: live, over a kill -9 and a restart sealed. Prints what it
+# compared and searched, last.
+demo-network:
+	@scripts/demo-network
 
 # The whole test suite. Prints the runner's summary last.
 test:
