@@ -157,7 +157,9 @@ extension MessagingEngine {
   func beginObservation() {
     guard metrics != nil else { return }
     let interval = configuration.metricsInterval
-    let task = Task { [weak self] in
+    let task = Task { [weak self, stateStore] in
+      // While the engine starts, a count is refused, and the next one would come an interval later.
+      _ = await stateStore.states.first { $0 != .starting }
       var pause = Duration.zero
       while (try? await Task.sleep(for: pause)) != nil, let self {
         let start = ContinuousClock.now
