@@ -20,6 +20,7 @@ struct PubNubPathParser {
   }
 
   mutating func call() throws(PubNubRefusal) -> (PubNubFamily, PubNubCall)? {
+    guard raw.path.first == UInt8(ascii: "/") else { return nil }
     switch (word(0), word(1)) {
     case ("time", _): return raw.method == "GET" ? (.publish, .time) : nil
     case ("publish", _): return try publish(.message).map { (.publish, $0) }
@@ -32,22 +33,15 @@ struct PubNubPathParser {
     case ("v2", "history"), ("v3", "history"), ("v3", "history-with-actions"):
       return try history().map { (.history, $0) }
     case ("v1", "channel-registration"): return try groups().map { (.groups, .groups($0)) }
-    case ("v1", "objects"), ("v2", "objects"): return unavailable(.objects, keyAt: 2)
-    case ("v1", "files"): return unavailable(.files, keyAt: 2)
-    case ("v1", "push"), ("v2", "push"): return unavailable(.push, keyAt: 3)
-    case ("v1", "message-actions"): return unavailable(.actions, keyAt: 2)
+    case ("v1", "objects"), ("v2", "objects"): return (.access, .unavailable(.objects))
+    case ("v1", "files"): return (.access, .unavailable(.files))
+    case ("v1", "push"), ("v2", "push"): return (.access, .unavailable(.push))
+    case ("v1", "message-actions"): return (.access, .unavailable(.actions))
     default:
       guard let (call, key) = AccessManagerCall.of(raw) else { return nil }
       subscribeKey = key
       return (.access, .access(call))
     }
-  }
-
-  private mutating func unavailable(
-    _ feature: PubNubFeature, keyAt index: Int
-  ) -> (PubNubFamily, PubNubCall) {
-    subscribeKey = word(index)
-    return (.access, .unavailable(feature))
   }
 
   // MARK: - Calls

@@ -9,7 +9,7 @@ struct PubNubRequest: Sendable {
 
   let raw: RawRequest
   let family: PubNubFamily
-  /// Empty for the time, which belongs to no application.
+  /// Empty for the time and for the parts that this server does not have: they belong to no application.
   let subscribeKey: String
   /// The parameter `uuid`.
   let userID: String?
