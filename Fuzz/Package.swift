@@ -3,7 +3,8 @@
 import PackageDescription
 
 // A package of its own, because libFuzzer brings its own main function, which a normal build cannot
-// link. `make fuzz` builds it with `--sanitize=fuzzer`.
+// link. `make fuzz` builds it with `--sanitize=fuzzer`, and with DATAVAULT_FUZZ in the environment,
+// for the product MessagingServer.
 let package = Package(
   name: "Fuzz",
   dependencies: [
@@ -22,6 +23,7 @@ let package = Package(
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "MessageCipher", package: "DataVault"),
         .product(name: "MessagingQueue", package: "DataVault"),
+        .product(name: "MessagingServer", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),

@@ -18,6 +18,9 @@ private struct Harness {
     case "messages": return Harness(run: try MessageFixture().run)
     case "token": return Harness(run: TokenFixture().run)
     case "signature": return Harness(run: SignatureFixture().run)
+    case "target": return Harness(run: TargetFixture().run)
+    case "json": return Harness(run: JSONFixture().run)
+    case "filter": return Harness(run: FilterFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)

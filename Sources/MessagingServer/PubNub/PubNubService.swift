@@ -37,7 +37,7 @@ struct PubNubService: Sendable {
       return exchange.answer(.preflight)
     }
     do throws(PubNubRefusal) {
-      let request = try parse(exchange.request)
+      let request = try Self.parse(exchange.request)
       guard let request else { return exchange.answer(.notFound) }
       exchange.describe(request.call.route)
       if case .time = request.call { return exchange.answer(.time(place)) }
@@ -54,7 +54,8 @@ struct PubNubService: Sendable {
   /// The greater of the clock and the end of the log.
   private var place: Timetoken { gate.home?.place ?? Timetoken(now()) }
 
-  private func parse(_ request: HTTPRequest) throws(PubNubRefusal) -> PubNubRequest? {
+  /// The call of a request, whose body can be compressed; nil if its path is none of PubNub's.
+  static func parse(_ request: HTTPRequest) throws(PubNubRefusal) -> PubNubRequest? {
     let raw = RawRequest(method: request.method, target: request.target)
     guard !request.body.isEmpty else { return try PubNubRequest(raw) }
     let body: [UInt8]
