@@ -50,7 +50,7 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, backups, model, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
+# kills, server, backups, model, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
 # docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
