@@ -28,6 +28,11 @@ let package = Package(
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),
       ]),
+    // For epoll(7) and TLS, which Swift's Glibc module lacks.
+    .systemLibrary(
+      name: "CLoadSystem", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+    // The clients of the server's rows, in a process of their own.
+    .executableTarget(name: "Load", dependencies: ["CLoadSystem"]),
     // `make soak`: the engine at full load for a given time.
     .executableTarget(
       name: "Soak",

@@ -1,4 +1,5 @@
 import Foundation
+import SystemPackage
 
 /// The options, from environment variables.
 struct Options {
@@ -12,20 +13,32 @@ struct Options {
   let liteQueueScript: String
   /// The built `datavault`.
   let command: String?
+  /// What measures the server; nil without the built `datavaultd`.
+  let servers: Servers?
   /// The file for the table in Markdown.
   let markdownPath: String?
 
   init(_ environment: [String: String]) {
-    only = environment["BENCH_ONLY"].flatMap { $0.isEmpty ? nil : $0 }
+    func value(_ name: String) -> String? {
+      environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    only = value("BENCH_ONLY")
     pythons = [
       "sqlcipher3": environment["BENCH_SQLCIPHER_PYTHON"] ?? "",
       "apsw": environment["BENCH_MULTIPLE_CIPHERS_PYTHON"] ?? "",
     ].filter { !$0.value.isEmpty }
     peerScript = environment["BENCH_PEERS_SCRIPT"] ?? "Benchmarks/peer.py"
-    liteQueuePython = environment["BENCH_LITEQUEUE_PYTHON"].flatMap { $0.isEmpty ? nil : $0 }
+    liteQueuePython = value("BENCH_LITEQUEUE_PYTHON")
     liteQueueScript = environment["BENCH_LITEQUEUE_SCRIPT"] ?? "Benchmarks/litequeue_peer.py"
-    command = environment["BENCH_DATAVAULT"].flatMap { $0.isEmpty ? nil : $0 }
-    markdownPath = environment["BENCH_MARKDOWN"].flatMap { $0.isEmpty ? nil : $0 }
+    command = value("BENCH_DATAVAULT")
+    servers =
+      if let program = value("BENCH_DATAVAULTD"), let load = value("BENCH_LOAD") {
+        Servers(
+          program: program, load: load, peers: value("BENCH_PEER_SERVERS").map { FilePath($0) })
+      } else {
+        nil
+      }
+    markdownPath = value("BENCH_MARKDOWN")
   }
 
   func wants(_ name: String) -> Bool {

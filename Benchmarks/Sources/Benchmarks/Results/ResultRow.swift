@@ -17,7 +17,8 @@ struct ResultRow {
   ) {
     self.init(
       name: name, figure: "\(values.text) \(unit)", spread: values.range,
-      peers: peers.mapValues { "\($0.text) \(unit)" }, goal: "\(goal) \(unit)",
+      peers: peers.mapValues { "\($0.text) \(unit)" },
+      goal: goal.description.isEmpty ? "" : "\(goal) \(unit)",
       result: goal.result(of: values))
   }
 

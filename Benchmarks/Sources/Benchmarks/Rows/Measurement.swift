@@ -78,5 +78,21 @@ struct Measurement {
         try AccessCost.measure(rounds: rounds)
       },
     ] + [liteQueueCost, commandCost, installedSize].compactMap { $0 }
+      + (options.servers.map(network) ?? [])
+  }
+
+  /// The rows of the message server.
+  private static func network(_ servers: Servers) -> [Measurement] {
+    [
+      Measurement(name: PublishingCost.name, folder: "publishing") { folder in
+        try PublishingCost.measure(servers, folder: folder, rounds: rounds)
+      },
+      Measurement(name: SubscriberMemory.name, folder: "subscribers") { folder in
+        try SubscriberMemory.measure(servers, folder: folder)
+      },
+      Measurement(name: WakingCost.name, folder: "waking") { folder in
+        try WakingCost.measure(servers, folder: folder, rounds: rounds)
+      },
+    ]
   }
 }

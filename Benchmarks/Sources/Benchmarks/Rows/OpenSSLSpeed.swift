@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// The result of the distribution's `openssl speed` for AES-256-GCM with 4096 bytes.
 enum OpenSSLSpeed {
@@ -16,15 +15,8 @@ enum OpenSSLSpeed {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    // openssl stops at an alarm signal. Threads of Swift's pool block all signals, and a child
-    // process inherits that, so openssl would never stop.
-    var alarm = sigset_t()
-    var blocked = sigset_t()
-    sigemptyset(&alarm)
-    sigaddset(&alarm, SIGALRM)
-    pthread_sigmask(SIG_UNBLOCK, &alarm, &blocked)
-    defer { pthread_sigmask(SIG_SETMASK, &blocked, nil) }
-    try process.run()
+    // openssl stops at an alarm signal.
+    try process.runWithUnblockedSignals()
     let text = String(
       decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()

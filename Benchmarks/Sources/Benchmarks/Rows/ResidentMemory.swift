@@ -1,9 +1,9 @@
 import Foundation
 
-/// The resident memory of this process.
+/// The resident memory of this process, or of another one.
 enum ResidentMemory {
-  static func byteCount() throws -> Int {
-    let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+  static func byteCount(of process: pid_t = getpid()) throws -> Int {
+    let fields = try String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8)
       .split(separator: " ")
     return (Int(fields[1]) ?? 0) * 4096
   }

@@ -1,0 +1,103 @@
+import CLoadSystem
+import Glibc
+
+/// A connection to a server on this machine: one request under way, and no call that blocks.
+final class Connection {
+  enum Event {
+    case connected
+    case answered(Answer)
+    case lost
+  }
+
+  let descriptor: Int32
+  private let service: Service
+  private let tls: TLSConnection?
+  private var isConnected = false
+  private var input: [UInt8] = []
+
+  /// Begins to connect.
+  ///
+  /// - Throws: if the system has no more descriptors.
+  init(_ service: Service, port: UInt16, tls: TLSClient? = nil) throws {
+    self.service = service
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_NONBLOCK, 0)
+    guard descriptor >= 0 else { throw LoadError("socket: \(String(cString: strerror(errno)))") }
+    self.tls = try tls?.connection(on: descriptor)
+    var on: Int32 = 1
+    setsockopt(
+      descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+    // A refusal is reported by the descriptor.
+    _ = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Sends a request; a socket's buffer has room for it.
+  ///
+  /// - Returns: false if the connection is lost.
+  func send(_ request: [UInt8]) -> Bool {
+    input.removeAll(keepingCapacity: true)
+    let count =
+      tls?.write(request)
+      ?? Glibc.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
+    return count == request.count
+  }
+
+  /// What has happened; nil for nothing yet.
+  ///
+  /// - Parameter buffer: room for what is read.
+  func event(_ buffer: UnsafeMutableRawBufferPointer) -> Event? {
+    guard isConnected else { return finishConnecting() }
+    let count =
+      tls?.read(into: buffer) ?? Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
+    if count < 0, errno == EAGAIN { return nil }
+    guard count > 0 else { return .lost }
+    input.append(contentsOf: buffer.prefix(count))
+    return service.answer(input).map(Event.answered)
+  }
+
+  private func finishConnecting() -> Event? {
+    var error: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+    guard error == 0 else { return .lost }
+    isConnected = true
+    if let tls, !tls.shakeHands(on: descriptor) { return .lost }
+    return .connected
+  }
+}
+
+/// The connections under way, as a client that waits for many of them has them: epoll(7).
+struct Poller {
+  private let descriptor = epoll_create1(0)
+
+  /// Reports a connection, by a number, when it is connected and when there is something to read.
+  ///
+  /// Edge-triggered, so that a connection that was connected is not reported without end. An answer fits into the
+  /// buffer of one read.
+  func add(_ connection: Connection, as number: Int) {
+    var event = epoll_event()
+    event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLET.rawValue
+    event.data.u64 = UInt64(number)
+    epoll_ctl(descriptor, EPOLL_CTL_ADD, connection.descriptor, &event)
+  }
+
+  /// Waits for the next events, at most some time.
+  func wait(milliseconds: Int32) -> [Int] {
+    let room = 256
+    return withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: room) { events in
+      let count = epoll_wait(descriptor, events.baseAddress, Int32(room), milliseconds)
+      return (0..<max(Int(count), 0)).map { Int(events[$0].data.u64) }
+    }
+  }
+}
