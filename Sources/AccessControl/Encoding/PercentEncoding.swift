@@ -7,17 +7,19 @@ package enum PercentEncoding {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)
     var rest = Array(text)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let high = rest[rest.startIndex].hexadecimalDigit,
+    while let mark = rest.firstIndex(of: UInt8(ascii: "%")) {
+      decoded += rest[..<mark]
+      rest = rest[(mark + 1)...]
+      if rest.count >= 2, let high = rest[rest.startIndex].hexadecimalDigit,
         let low = rest[rest.startIndex + 1].hexadecimalDigit
       {
         decoded.append(high << 4 | low)
         rest = rest.dropFirst(2)
       } else {
-        decoded.append(byte)
+        decoded.append(UInt8(ascii: "%"))
       }
     }
+    decoded += rest
     return decoded
   }
 

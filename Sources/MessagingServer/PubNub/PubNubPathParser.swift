@@ -15,8 +15,14 @@ struct PubNubPathParser {
 
   init(_ raw: RawRequest) {
     self.raw = raw
-    parts = raw.path.dropFirst().split(
-      separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    // Not with `split`, which calls a closure for each byte: one of the parts can be a message.
+    var parts: [ArraySlice<UInt8>] = []
+    var rest = raw.path.dropFirst()
+    while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+      parts.append(rest[..<slash])
+      rest = rest[(slash + 1)...]
+    }
+    self.parts = parts + [rest]
   }
 
   mutating func call() throws(PubNubRefusal) -> (PubNubFamily, PubNubCall)? {
@@ -55,10 +61,10 @@ struct PubNubPathParser {
     subscribeKey = try text(parts[2], .publish)
     let channel = try channel(parts[4], .publish)
     // A message can have a '/' that its client did not encode.
-    let message = parts.dropFirst(6).joined(separator: [UInt8(ascii: "/")])
+    let message = parts.count > 6 ? raw.path[parts[6].startIndex...] : []
     var call = PublishCall(
       kind: kind, publishKey: try text(parts[1], .publish), channel: channel,
-      payload: hasBody ? raw.body : PercentEncoding.decode(Array(message)))
+      payload: hasBody ? raw.body : PercentEncoding.decode(message))
     call.isStored = try flag("store", .publish)
     if kind == .message, call.isStored == false, try flag("norep", .publish) == true {
       call.kind = .fire
