@@ -47,7 +47,7 @@ extension PubNubExchange {
       operations.metrics?.count(.quota)
       throw PubNubRefusal(.publish, 429, "Storage quota exceeded")
     }
-    run { [home] in
+    run(on: EventLoopExecutor(exchange.eventLoop)) { [home] in
       defer { operations.admission.release(byteCount, of: application.id) }
       let place = try await home.engine.publish(message)
       operations.metrics?.countPublished(byteCount: byteCount)

@@ -171,8 +171,13 @@ struct PubNubExchange: Sendable {
   }
 
   /// Does the rest of the call in a task of its own, and answers an error of the engine.
-  func run(_ body: @escaping @Sendable () async throws -> HTTPResponse) {
-    Task {
+  ///
+  /// - Parameter executor: nil for the threads that all tasks share.
+  func run(
+    on executor: (any TaskExecutor)? = nil,
+    _ body: @escaping @Sendable () async throws -> HTTPResponse
+  ) {
+    Task(executorPreference: executor) {
       do {
         answer(try await body())
       } catch let error as PubNubRefusal {

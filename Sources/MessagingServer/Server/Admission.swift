@@ -96,6 +96,9 @@ final class AdmissionGate: Sendable {
 
   init(_ limits: Admission.Limits = Admission.Limits()) { admission = Mutex(Admission(limits)) }
 
+  /// The operations in flight.
+  var operationCount: Int { admission.withLock { $0.operationCount } }
+
   /// Admits an operation; false if its caller must be told to try again later.
   func take(_ byteCount: Int, of application: ApplicationID) -> Bool {
     admission.withLock { $0.take(byteCount, of: application) }

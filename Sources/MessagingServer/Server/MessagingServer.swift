@@ -193,14 +193,15 @@ package final class MessagingServer: Service {
     connections.drain()
     gate.releaseHeld()
     let start = ContinuousClock.now
-    await waitForConnections(until: start + min(Self.idleTime, configuration.stopTime))
+    await waitForRequests(until: start + min(Self.idleTime, configuration.stopTime))
     connections.endIdle()
-    await waitForConnections(until: start + configuration.stopTime)
+    await waitForRequests(until: start + configuration.stopTime)
     connections.closeAll()
   }
 
-  private func waitForConnections(until deadline: ContinuousClock.Instant) async {
-    while connections.count > 0, .now < deadline {
+  /// Waits for the connections, and for publications whose clients have left: their tasks need the event loops.
+  private func waitForRequests(until deadline: ContinuousClock.Instant) async {
+    while connections.count > 0 || operations.admission.operationCount > 0, .now < deadline {
       try? await Task.sleep(for: .milliseconds(20))
     }
   }
