@@ -10,7 +10,7 @@ struct Race {
     var peers = contestants.peers.map { Comparison($0.name, goal: .none) }
     var beside = Comparison(
       "... times as fast as SQLCipher",
-      goal: workload.leastSpeedOfSQLCipher.map(Goal.atLeast) ?? .none)
+      goal: workload.leastSpeedOfSQLCipher.map { Goal.atLeast($0) } ?? .none)
     // The first round fills the caches and does not count.
     for round in 0...workload.roundCount {
       let isSealedFirst = round.isMultiple(of: 2)

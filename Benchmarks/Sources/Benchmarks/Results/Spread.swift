@@ -28,7 +28,7 @@ enum Goal: CustomStringConvertible {
   /// `limit` is what measurements show to be possible, where that is not the goal; the page on
   /// benchmarks has them.
   case atMost(Double, limit: Double? = nil)
-  case atLeast(Double)
+  case atLeast(Double, limit: Double? = nil)
   /// No goal: the figure is only reported.
   case none
 
@@ -36,7 +36,8 @@ enum Goal: CustomStringConvertible {
     switch self {
     case .atMost(let goal, nil): "<= \(Spread.text(goal))"
     case .atMost(let goal, let limit?): "<= \(Spread.text(goal)), limit \(Spread.text(limit))"
-    case .atLeast(let goal): ">= \(Spread.text(goal))"
+    case .atLeast(let goal, nil): ">= \(Spread.text(goal))"
+    case .atLeast(let goal, let limit?): ">= \(Spread.text(goal)), limit \(Spread.text(limit))"
     case .none: ""
     }
   }
@@ -50,7 +51,11 @@ enum Goal: CustomStringConvertible {
       if rounds.median <= goal { return .met }
       misses = { $0 > limit }
       if !misses(rounds.median) { return .limit }
-    case .atLeast(let goal): misses = { $0 < goal }
+    case .atLeast(let goal, nil): misses = { $0 < goal }
+    case .atLeast(let goal, let limit?):
+      if rounds.median >= goal { return .met }
+      misses = { $0 < limit }
+      if !misses(rounds.median) { return .limit }
     case .none: return .none
     }
     guard misses(rounds.median) else { return .met }
@@ -64,10 +69,10 @@ enum GoalResult: String {
   /// There is no goal.
   case none = ""
   case met
-  /// The median exceeds the goal, but not its limit.
+  /// The median misses the goal, but not its limit.
   case limit
-  /// The median exceeds the goal, or its limit, but fewer than three of four rounds do.
+  /// The median misses the goal, or its limit, but fewer than three of four rounds do.
   case withinTolerance = "within tolerance"
-  /// The median and three of four rounds exceed the goal, or its limit.
+  /// The median and three of four rounds miss the goal, or its limit.
   case missed
 }

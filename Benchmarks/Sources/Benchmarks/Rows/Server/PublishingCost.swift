@@ -26,7 +26,7 @@ enum PublishingCost {
     }
     let ratios = Spread(pairs.map { $0.ours.rate / $0.other.rate })
     let processor = Spread(pairs.map { $0.ours.processorSeconds / $0.other.processorSeconds })
-    let goal = Goal.atLeast(0.4)
+    let goal = Goal.atLeast(0.4, limit: 0.25)
     return [
       ResultRow(
         name: "\(name) / Redis", figure: ratios.text, spread: ratios.range,
