@@ -74,6 +74,26 @@ private final class Exchanges: Sendable {
     #expect(answers.hasSuffix("two"))
   }
 
+  @Test
+  func `a request waits until the last answer is read, and an unread one closes the connection`()
+    throws
+  {
+    try send(
+      "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n"
+    )
+    channel.isWritable = false
+    exchanges.all[0].answer(HTTPResponse(200, "one"))
+    #expect(exchanges.all.count == 1)
+    channel.isWritable = true
+    channel.pipeline.fireChannelWritabilityChanged()
+    #expect(exchanges.all.count == 2)
+    channel.isWritable = false
+    exchanges.all[1].answer(HTTPResponse(200, "two"))
+    #expect(exchanges.all.count == 2)
+    channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+    #expect(!channel.isActive)
+  }
+
   @Test func `a second answer to a request is not sent`() throws {
     try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
     exchanges.all[0].answer(HTTPResponse(200, "one"))

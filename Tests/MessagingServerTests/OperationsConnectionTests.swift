@@ -114,4 +114,25 @@ import Testing
     try send("PROPFIND / HTTP/1.1\r\nHost: a\r\n\r\n", to: channel)
     #expect(await log().first?.contains(#""method":"other""#) == true)
   }
+
+  @Test func `HTTPConnection answers any number of requests behind one that waits without nesting`()
+    throws
+  {
+    let first = Mutex<HTTPExchange?>(nil)
+    let channel = try connect { exchange in
+      let isFirst = first.withLock { held in
+        defer { held = held ?? exchange }
+        return held == nil
+      }
+      if !isFirst { exchange.answer(HTTPResponse(200, "")) }
+    }
+    let request = "GET /time/0 HTTP/1.1\r\nHost: a\r\n\r\n"
+    try send(String(repeating: request, count: 20_000), to: channel)
+    first.withLock(\.self)?.answer(HTTPResponse(200, ""))
+    var count = 0
+    while let buffer = try channel.readOutbound(as: ByteBuffer.self) {
+      count += String(buffer: buffer).hasPrefix("HTTP/1.1 ") ? 1 : 0
+    }
+    #expect(count == 20_000)
+  }
 }

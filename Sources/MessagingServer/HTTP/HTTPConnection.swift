@@ -3,8 +3,9 @@ internal import NIOHTTP1
 
 /// One connection of HTTP/1.1: reads a request, hands it out, writes the answer, and reads the next.
 ///
-/// While a request is being answered, nothing more is read, so that a client cannot fill the memory with requests. A
-/// waiting connection has neither a task nor a timer that runs often.
+/// While a request is being answered, or its answer waits for the client to read, nothing more is read and answered, so
+/// that a client can fill the memory neither with requests nor with answers. A waiting connection has neither a task nor
+/// a timer that runs often.
 final class HTTPConnection: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = Never
@@ -30,6 +31,7 @@ final class HTTPConnection: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   /// What came behind the request that is being answered.
   private var waiting: CircularBuffer<HTTPServerRequestPart> = []
+  private var isTakingWaiting = false
   private var wantsRead = false
   private var isDraining = false
   /// When the connection is closed, unless it makes progress before.
@@ -93,12 +95,35 @@ final class HTTPConnection: ChannelDuplexHandler {
   // MARK: - Reading
 
   func read(context: ChannelHandlerContext) {
-    if case .answering = state { wantsRead = true } else { context.read() }
+    if isFree(context) { context.read() } else { wantsRead = true }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
-    if case .answering = state { waiting.append(part) } else { take(part, context) }
+    if isFree(context) { take(part, context) } else { waiting.append(part) }
+  }
+
+  /// Whether a part of a request can be taken: the one before is answered, and the client has read the answer.
+  private func isFree(_ context: ChannelHandlerContext) -> Bool {
+    switch state {
+    case .idle: context.channel.isWritable
+    case .answering: false
+    case .reading, .closing: true
+    }
+  }
+
+  /// Takes what has come behind the last request, up to the next that waits for its answer or its reader.
+  private func takeWaiting(_ context: ChannelHandlerContext) {
+    // A request that needs no wait is answered within this loop, which continues then: it must not nest as deeply
+    // as a client sends requests.
+    guard !isTakingWaiting else { return }
+    isTakingWaiting = true
+    while isFree(context), let part = waiting.popFirst() { take(part, context) }
+    isTakingWaiting = false
+    if isFree(context), wantsRead {
+      wantsRead = false
+      context.read()
+    }
   }
 
   private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
@@ -175,16 +200,14 @@ final class HTTPConnection: ChannelDuplexHandler {
     report(exchange, response.status, sentByteCount: response.body.count, since: start)
     guard isKept else { return }
     state = .idle
-    if context.channel.isWritable { setDeadline(limits.idleTime, context) }
-    while let part = waiting.popFirst() {
-      take(part, context)
-      if case .answering = state { break }
-    }
-    if case .answering = state { return }
-    if wantsRead {
-      wantsRead = false
-      context.read()
-    }
+    beginIdle(context)
+  }
+
+  /// Waits for the next request, once the client has read the last answer.
+  private func beginIdle(_ context: ChannelHandlerContext) {
+    guard case .idle = state, context.channel.isWritable else { return }
+    setDeadline(limits.idleTime, context)
+    takeWaiting(context)
   }
 
   /// Answers a request that cannot be read further, and closes.
@@ -238,7 +261,7 @@ final class HTTPConnection: ChannelDuplexHandler {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable, case .idle = state { setDeadline(limits.idleTime, context) }
+    beginIdle(context)
     context.fireChannelWritabilityChanged()
   }
 
