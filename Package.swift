@@ -299,7 +299,7 @@ let package = Package(
         "MessagingServer", "ApplicationStore", "Realtime", "AccessControl", "StrictJSON",
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
         "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, logging, serviceLifecycle, system,
-        nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory",
+        nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
       ] + nio),
     tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(

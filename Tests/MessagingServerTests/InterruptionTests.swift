@@ -1,4 +1,3 @@
-import DataVault
 import Foundation
 import ProcessMemory
 import TestSupport
@@ -22,7 +21,7 @@ struct InterruptionTests {
     let arguments =
       [
         "-W", "ignore", Repository.path("Tests/ReferenceReaders/pubnub_interruptions.py"), mode,
-        Program.built("datavaultd"), scratch.path("home"), String(count),
+        Program.datavaultd, scratch.path("home"), String(count),
       ] + more
     let python = try #require(PubNubClient.python)
     let program = try await PubNubClient.onBlockingThread { try Program.run(python, arguments) }
@@ -49,7 +48,7 @@ struct InterruptionTests {
   func `nothing passes while the vault is locked, and nothing is lost or repeated after an unlock`()
     async throws
   {
-    let password = try securedHome()
+    let password = try ServerProgram.secure(scratch)
     try await interrupt(
       "lock", setting("DATAVAULT_SERVER_LOCKS") ?? 5, [Program.datavault, password])
   }
@@ -57,61 +56,22 @@ struct InterruptionTests {
   @Test func `the memory of a sealed server has no key of a vault, a database or an application`()
     async throws
   {
-    let password = try securedHome()
-    let home = ["--home", scratch.path("home")]
-    let added = try Program.run(
-      Program.built("datavaultd"),
-      ["app", "add", "shop", "--open", "--json", "--password-file", password] + home)
-    struct Keys: Decodable { let publishKey, subscribeKey, secretKey: String }
-    let keys = try JSONDecoder().decode(Keys.self, from: Data(added.output))
-    let daemon = Process()
-    daemon.executableURL = URL(fileURLWithPath: Program.built("datavaultd"))
-    daemon.arguments =
-      ["serve", "--listen", "127.0.0.1:0", "--password-file", password] + home
-    let output = Pipe()
-    daemon.standardOutput = output
-    daemon.standardError = FileHandle.nullDevice
-    try daemon.run()
-    defer {
-      daemon.terminate()
-      daemon.waitUntilExit()
-    }
-    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    let url = try #require(line.split(whereSeparator: \.isWhitespace).last)
-    let publication =
-      "\(url)/publish/\(keys.publishKey)/\(keys.subscribeKey)/0/c/0/%22hello%22"
-    let published = try Program.run("/usr/bin/curl", ["-sS", publication])
-    #expect(published.text.contains("Sent"))
-    let open = try image(of: daemon, "open")
-    #expect(open.contains(Array(keys.secretKey.utf8)))
+    let server = try ServerProgram(in: scratch)
+    #expect(try server.publish("1".utf8, to: "c").contains("Sent"))
+    let open = try server.image("open")
+    #expect(open.contains(Array(server.keys.secretKey.utf8)))
     #expect(!open.expandedKeys().isEmpty)
-    let locked = try Program.run(Program.datavault, ["lock", "messaging"] + home)
+    let locked = try Program.run(
+      Program.datavault, ["lock", "messaging", "--home", server.home])
     #expect(locked.status == 0, "\(locked.errors)")
     for _ in 0..<100 {
-      if try Program.run("/usr/bin/curl", ["-sS", publication]).text.contains("locked") { break }
+      if try server.publish("1".utf8, to: "c").contains("locked") { break }
       try await Task.sleep(for: .milliseconds(50))
     }
     // What was answered last still releases its part.
     try await Task.sleep(for: .milliseconds(500))
-    let sealed = try image(of: daemon, "sealed")
-    #expect(!sealed.contains(Array(keys.secretKey.utf8)))
+    let sealed = try server.image("sealed")
+    #expect(!sealed.contains(Array(server.keys.secretKey.utf8)))
     #expect(sealed.expandedKeys().isEmpty)
-  }
-
-  private func image(of process: Process, _ name: String) throws -> MemoryImage {
-    try MemoryImage.write(of: String(process.processIdentifier), to: scratch.path(name))
-    return try MemoryImage(readingFrom: scratch.path(name))
-  }
-
-  /// A home with a password of its own, and the file of that password.
-  private func securedHome() throws -> String {
-    let password = scratch.path("password")
-    try Data("correct horse battery staple 42X!".utf8).write(to: URL(fileURLWithPath: password))
-    chmod(password, 0o600)
-    let secured = try Program.run(
-      Program.datavault,
-      ["secure", "--home", scratch.path("home"), "--new-password-file", password])
-    try #require(secured.status == 0, "\(secured.errors)")
-    return password
   }
 }

@@ -6,6 +6,8 @@ import Foundation
 import Logging
 import MessagingQueue
 import MessagingQueueLifecycle
+import NIOCore
+import NIOPosix
 import ServiceLifecycle
 import Synchronization
 import TestSupport
@@ -47,6 +49,7 @@ final class ServerFixture: Sendable {
     var configuration = ServerConfiguration([.init(ListenAddress("127.0.0.1:0")!)])
     configuration.logger = Logger(label: "server") { _ in SwiftLogNoOpLogHandler() }
     configuration.engine.logger = configuration.logger
+    configuration.operations = ServerOperations(logger: configuration.logger)
     configure(&configuration)
     let messages = MessagingService(home, vault: vault, configuration: configuration.engine)
     let urls = AsyncStream.makeStream(of: String.self)
@@ -105,12 +108,38 @@ final class ServerFixture: Sendable {
     }
   }
 
+  /// Opens an application to everyone, and waits until the server knows it.
+  func open(_ keys: Keys) async throws {
+    try await store.setOpen(true, of: keys.record.id)
+    for _ in 0..<1000 {
+      if try await get("/v2/history/sub-key/\(keys.subscribe)/channel/c").status == 200 { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
   /// Waits until so many subscribers wait for events.
   func waitForPolls(_ count: Int) async throws {
     for _ in 0..<2000 where server.openPollCount != count {
       try await Task.sleep(for: .milliseconds(10))
     }
     try #require(server.openPollCount == count)
+  }
+
+  /// Waits until so many connections are open.
+  func waitForConnections(_ count: Int) async throws {
+    for _ in 0..<2000 where server.connections.count != count {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    try #require(server.connections.count == count)
+  }
+
+  /// A connection that never reads, with little room for what it is sent.
+  func connectWithoutReading() async throws -> any NIOCore.Channel {
+    let port = try #require(origin.split(separator: ":").last.flatMap { Int($0) })
+    return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelOption(.autoRead, value: false)
+      .channelOption(.socketOption(.so_rcvbuf), value: 4096)
+      .connect(host: "127.0.0.1", port: port).get()
   }
 
   /// The place of a subscriber's answer, with its 17 digits.

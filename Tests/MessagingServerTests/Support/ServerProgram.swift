@@ -1,0 +1,77 @@
+import Foundation
+import ProcessMemory
+import TestSupport
+import Testing
+
+/// The built `datavaultd`, running on a home with a password of its own and the open application `shop`.
+final class ServerProgram {
+  /// The keys of the application.
+  struct Keys: Decodable { let publishKey, subscribeKey, secretKey: String }
+
+  let home: String
+  let url: String
+  let keys: Keys
+  private let scratch: ScratchFolder
+  private let process = Process()
+
+  /// - Parameter options: more options of `serve`.
+  init(in scratch: ScratchFolder, _ options: [String] = []) throws {
+    self.scratch = scratch
+    home = scratch.path("home")
+    let password = try Self.secure(scratch)
+    let opening = ["--home", home, "--password-file", password]
+    let added = try Program.run(
+      Program.datavaultd, ["app", "add", "shop", "--open", "--json"] + opening)
+    keys = try JSONDecoder().decode(Keys.self, from: Data(added.output))
+    process.executableURL = URL(fileURLWithPath: Program.datavaultd)
+    process.arguments = ["serve", "--listen", "127.0.0.1:0"] + opening + options
+    process.standardOutput = try scratch.writing("output")
+    process.standardError = try scratch.writing("log")
+    try process.run()
+    var line = ""
+    for _ in 0..<3000 where !line.hasSuffix("\n") {
+      usleep(10_000)
+      line = scratch.contents(of: "output") ?? ""
+    }
+    url = try #require(line.split(whereSeparator: \.isWhitespace).last.map(String.init), "\(line)")
+  }
+
+  deinit { stop() }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+  }
+
+  /// Makes the home, and the file of its password.
+  static func secure(_ scratch: ScratchFolder) throws -> String {
+    let password = try scratch.file("password", "correct horse battery staple 42X!".utf8)
+    let secured = try Program.run(
+      Program.datavault,
+      ["secure", "--home", scratch.path("home"), "--new-password-file", password])
+    try #require(secured.status == 0, "\(secured.errors)")
+    return password
+  }
+
+  /// Publishes a JSON text, and returns the answer.
+  @discardableResult
+  func publish(_ json: some Sequence<UInt8>, to channel: String) throws -> String {
+    try Program.run(
+      "/usr/bin/curl",
+      [
+        "-sS", "--data-binary", "@-",
+        "\(url)/publish/\(keys.publishKey)/\(keys.subscribeKey)/0/\(channel)/0",
+      ], input: Array(json)
+    ).text
+  }
+
+  func get(_ target: String) throws -> String {
+    try Program.run("/usr/bin/curl", ["-sS", url + target]).text
+  }
+
+  /// What is in the memory of the process.
+  func image(_ name: String) throws -> MemoryImage {
+    try MemoryImage.write(of: String(process.processIdentifier), to: scratch.path(name))
+    return try MemoryImage(readingFrom: scratch.path(name))
+  }
+}
