@@ -4,6 +4,7 @@ import NIOCore
 import NIOEmbedded
 import NIOPosix
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -72,7 +73,7 @@ private final class Reports: Sendable {
     #expect(text(answer("/health/ready")) == #"{"status":"stopping"}"#)
   }
 
-  @Test func `DiskProbe reports a missing directory, a full disk and one that does not answer`()
+  @Test func `DiskProbe reports a missing directory and a disk that does not answer`()
     async throws
   {
     let probe = DiskProbe()
@@ -82,6 +83,21 @@ private final class Reports: Sendable {
     await probe.look(in: folder("missing"))
     #expect(!probe.isWritable())
     #expect(try folder.names().isEmpty)
+  }
+
+  @Test(.enabled(if: SmallDisk.isAvailable, "mounting a small tmpfs needs root"))
+  func `DiskProbe reports a full disk until there is space`() async throws {
+    let disk = try SmallDisk(at: folder.path("disk"), byteCount: 1 << 20)
+    let probe = DiskProbe()
+    await probe.look(in: FilePath(disk.path))
+    #expect(probe.isWritable())
+    try disk.fill()
+    await probe.look(in: FilePath(disk.path))
+    #expect(!probe.isWritable())
+    try disk.empty()
+    await probe.look(in: FilePath(disk.path))
+    #expect(probe.isWritable())
+    #expect(disk.names == [])
   }
 
   @Test func `metrics are served to operators, and not to clients`() {
