@@ -49,7 +49,8 @@ import Testing
     let original = try TestHome.secured()
     var isRefused = false
     // Without the descriptors that other tests leave to a process at this moment: both have the same number.
-    let closing = #"for path in /proc/self/fd/*; do fd=${path##*/}; ((fd < 3)) || exec {fd}>&-; done; exec "$@""#
+    let closing =
+      #"for path in /proc/self/fd/*; do fd=${path##*/}; ((fd < 3)) || exec {fd}>&-; done; exec "$@""#
     // With fewer, Swift's runtime ends the process.
     for limit in Array(7...24) + [64] {
       let home = try TestHome.fresh()
