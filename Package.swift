@@ -20,7 +20,7 @@ let unixSignals = Target.Dependency.product(
   name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
-let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { network($0, "swift-nio") }
+let nio = ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket"].map { network($0, "swift-nio") }
 let nioSSL = network("NIOSSL", "swift-nio-ssl")
 
 /// A product that only the message server uses: a dependent that writes `traits: []` does not fetch it.

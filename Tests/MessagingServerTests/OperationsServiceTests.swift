@@ -41,7 +41,7 @@ private final class Reports: Sendable {
     let answer = Mutex<HTTPResponse?>(nil)
     let exchange = HTTPExchange(
       HTTPRequest(method: method, target: Array(target.utf8)), on: EmbeddedEventLoop()
-    ) { response in answer.withLock { $0 = response } }
+    ) { reply in if case .response(let response) = reply { answer.withLock { $0 = response } } }
     if isForClients { _ = service.answersHealth(exchange) } else { service.answer(exchange) }
     return answer.withLock(\.self)
   }

@@ -6,7 +6,7 @@ internal import NIOHTTP1
 /// While a request is being answered, or its answer waits for the client to read, nothing more is read and answered, so
 /// that a client can fill the memory neither with requests nor with answers. A waiting connection has neither a task nor
 /// a timer that runs often.
-final class HTTPConnection: ChannelDuplexHandler {
+final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = Never
   typealias OutboundOut = ByteBuffer
@@ -29,6 +29,7 @@ final class HTTPConnection: ChannelDuplexHandler {
   private let answer: @Sendable (HTTPExchange) -> Void
   private var state = State.idle
   private var context: ChannelHandlerContext?
+  private var decoder: ByteToMessageHandler<HTTPRequestDecoder>?
   /// What came behind the request that is being answered.
   private var waiting: CircularBuffer<HTTPServerRequestPart> = []
   private var isTakingWaiting = false
@@ -60,9 +61,11 @@ final class HTTPConnection: ChannelDuplexHandler {
     decoding.maxHeaderFieldSize = connection.limits.targetByteCount + 16_384
     decoding.maxHeaderListSize = 65_536
     decoding.maxHeaderFieldCount = connection.limits.fieldCount
-    let decoder = HTTPRequestDecoder(
-      leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
-    try channel.pipeline.syncOperations.addHandlers(ByteToMessageHandler(decoder), connection)
+    let decoder = ByteToMessageHandler(
+      // What comes behind a handshake belongs to the WebSocket.
+      HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
+    try channel.pipeline.syncOperations.addHandlers(decoder, connection)
+    connection.decoder = decoder
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -157,14 +160,14 @@ final class HTTPConnection: ChannelDuplexHandler {
   ) {
     let request = HTTPRequest(
       method: head.method.rawValue, target: Array(head.uri.utf8), body: body,
-      isProtected: isProtected)
+      headers: head.headers, isProtected: isProtected)
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let eventLoop = context.eventLoop
-    let exchange = HTTPExchange(request, on: eventLoop) { response in
+    let exchange = HTTPExchange(request, on: eventLoop) { reply in
       if eventLoop.inEventLoop {
-        bound.value.finish(response)
+        bound.value.finish(reply)
       } else {
-        eventLoop.execute { bound.value.finish(response) }
+        eventLoop.execute { bound.value.finish(reply) }
       }
     }
     let start = NIODeadline.now()
@@ -190,10 +193,25 @@ final class HTTPConnection: ChannelDuplexHandler {
 
   // MARK: - Answering
 
-  private func finish(_ response: HTTPResponse) {
+  private func finish(_ reply: HTTPReply) {
     guard case .answering(let exchange, let keepsAlive, let start) = state, let context else {
       return
     }
+    switch reply {
+    case .response(let response):
+      // Behind a handshake, the decoder reads no other request.
+      let isKept = keepsAlive && !WebSocketHandshake.isWanted(by: exchange.request)
+      finish(exchange, response, keepsAlive: isKept, since: start, context)
+    case .webSocket(let opening):
+      report(exchange, 101, sentByteCount: 0, since: start)
+      open(opening, context)
+    }
+  }
+
+  private func finish(
+    _ exchange: HTTPExchange, _ response: HTTPResponse, keepsAlive: Bool, since start: NIODeadline,
+    _ context: ChannelHandlerContext
+  ) {
     let isKept = keepsAlive && !isDraining
     let isPreflight = exchange.request.method == "OPTIONS"
     write(response, keepsAlive: isKept, isPreflight: isPreflight, context)
@@ -208,6 +226,29 @@ final class HTTPConnection: ChannelDuplexHandler {
     guard case .idle = state, context.channel.isWritable else { return }
     setDeadline(limits.idleTime, context)
     takeWaiting(context)
+  }
+
+  /// Hands the connection over to a WebSocket.
+  private func open(_ opening: WebSocketOpening, _ context: ChannelHandlerContext) {
+    state = .closing
+    deadline = nil
+    guard !isDraining, let decoder,
+      let response = try? opening.handshake.response(opening.subprotocol)
+    else { return context.close(promise: nil) }
+    context.writeAndFlush(
+      wrapOutboundOut(context.channel.allocator.buffer(string: response)), promise: nil)
+    let connection = WebSocketConnection(
+      opening.makeSession(), limits: opening.limits, isProtected: isProtected,
+      on: context.eventLoop)
+    let pipeline = context.pipeline.syncOperations
+    do {
+      try WebSocketConnection.configure(pipeline, connection)
+      if wantsRead { context.read() }
+      _ = pipeline.removeHandler(self)
+      _ = pipeline.removeHandler(decoder)
+    } catch {
+      context.close(promise: nil)
+    }
   }
 
   /// Answers a request that cannot be read further, and closes.

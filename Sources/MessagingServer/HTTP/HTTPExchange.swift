@@ -2,8 +2,15 @@ internal import AccessControl
 internal import NIOCore
 internal import Synchronization
 
+/// What a request leads to.
+enum HTTPReply: Sendable {
+  case response(HTTPResponse)
+  /// The connection becomes a WebSocket.
+  case webSocket(WebSocketOpening)
+}
+
 /// A request and the way to answer it: once, from any thread.
-package final class HTTPExchange: Sendable {
+final class HTTPExchange: Sendable {
   private struct State {
     var isEnded = false
     /// What to do when the client leaves before the answer.
@@ -12,15 +19,15 @@ package final class HTTPExchange: Sendable {
     var application: ApplicationID?
   }
 
-  package let request: HTTPRequest
+  let request: HTTPRequest
   /// Runs the timers of this exchange.
   let eventLoop: any EventLoop
   private let state = Mutex(State())
-  private let write: @Sendable (HTTPResponse) -> Void
+  private let write: @Sendable (HTTPReply) -> Void
 
   init(
     _ request: HTTPRequest, on eventLoop: any EventLoop,
-    write: @escaping @Sendable (HTTPResponse) -> Void
+    write: @escaping @Sendable (HTTPReply) -> Void
   ) {
     self.request = request
     self.eventLoop = eventLoop
@@ -41,12 +48,17 @@ package final class HTTPExchange: Sendable {
   }
 
   /// Answers the request, unless it was answered or the client has left.
-  package func answer(_ response: HTTPResponse) {
-    if end() { write(response) }
+  func answer(_ response: HTTPResponse) {
+    if end() { write(.response(response)) }
+  }
+
+  /// Answers a handshake by opening the WebSocket.
+  func open(_ opening: WebSocketOpening) {
+    if end() { write(.webSocket(opening)) }
   }
 
   /// Calls `body` if the client leaves before the answer, at most once; immediately if it has left.
-  package func onAbandon(_ body: @escaping @Sendable () -> Void) {
+  func onAbandon(_ body: @escaping @Sendable () -> Void) {
     let isEnded = state.withLock { state in
       if !state.isEnded { state.abandonment = body }
       return state.isEnded

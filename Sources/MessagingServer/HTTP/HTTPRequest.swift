@@ -2,20 +2,25 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// A request as its connection has read it.
-package struct HTTPRequest: Sendable {
+struct HTTPRequest: Sendable {
   /// The method, in upper case.
-  package let method: String
+  let method: String
   /// The path and the query, still encoded.
-  package let target: [UInt8]
+  let target: [UInt8]
   /// The body as it was sent, possibly compressed.
-  package let body: [UInt8]
+  let body: [UInt8]
+  let headers: HTTPHeaders
   /// Whether no one between the client and this server can read or change the request: TLS, loopback or a Unix socket.
-  package let isProtected: Bool
+  let isProtected: Bool
 
-  package init(method: String, target: [UInt8], body: [UInt8] = [], isProtected: Bool = true) {
+  init(
+    method: String, target: [UInt8], body: [UInt8] = [], headers: HTTPHeaders = [:],
+    isProtected: Bool = true
+  ) {
     self.method = method
     self.target = target
     self.body = body
+    self.headers = headers
     self.isProtected = isProtected
   }
 }
