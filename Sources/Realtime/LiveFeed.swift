@@ -81,7 +81,7 @@ package final class LiveFeed: Sendable {
     if runs { run() }
   }
 
-  /// Polls and delivers until a poll waits; a loop, because an answer that is there already comes at once.
+  /// Polls and delivers until a poll waits; a loop, because an answer that is there already comes in the call.
   private func run() {
     while let number = poll() {
       let next = state.withLock { state -> (Result<Events, EngineError>?, SubscriberID?)? in

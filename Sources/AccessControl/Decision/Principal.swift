@@ -37,6 +37,13 @@ public enum AccessChange: Sendable, Hashable {
   /// The callers with a token.
   case token(TokenDigest, of: ApplicationID)
 
+  /// The application that it concerns.
+  package var application: ApplicationID {
+    switch self {
+    case .application(let id), .everyone(let id), .holder(_, let id), .token(_, let id): id
+    }
+  }
+
   /// Whether a decision about this principal in this application can differ now.
   public func concerns(_ principal: Principal, in application: ApplicationID) -> Bool {
     switch self {

@@ -38,6 +38,6 @@ protocol ClientSession: AnyObject {
   /// The server stops: the session tells its client and closes.
   func serverStops()
 
-  /// The connection is gone; called once, whoever closed it.
+  /// The connection is gone; called once, whichever side closed it.
   func end()
 }

@@ -23,6 +23,13 @@ enum Route: String, Sendable, CaseIterable {
   case auditGrants = "/v2/auth/audit/sub-key/{sub}"
   case grantToken = "/v3/pam/{sub}/grant"
   case revokeToken = "/v3/pam/{sub}/grant/{token}"
+  case pusherConnection = "/app/{key}"
+  case pusherEvents = "/apps/{id}/events"
+  case pusherBatch = "/apps/{id}/batch_events"
+  case pusherChannels = "/apps/{id}/channels"
+  case pusherChannel = "/apps/{id}/channels/{channel}"
+  case pusherUsers = "/apps/{id}/channels/{channel}/users"
+  case pusherTermination = "/apps/{id}/users/{user}/terminate_connections"
   /// A part of PubNub that this server does not have.
   case unavailable
   case live = "/health/live"

@@ -25,33 +25,15 @@ extension PubNubExchange {
       channel: try channel(call.channel), payload: call.payload, headers: notes(call).headers)
     switch call.kind {
     case .message:
-      try store(message)
+      let application = caller.application
+      run(on: EventLoopExecutor(exchange.eventLoop)) { [home] in
+        .sent(try await home.publish([message], of: application)[0])
+      }
     case .signal:
       run { [home] in .sent(try await home.realtime.send([message])[0]) }
     case .fire:
       // Server functions, which this server does not have, are its only readers.
       answer(.sent(home.place))
-    }
-  }
-
-  /// Publishes a message, unless its application stores too much or too much waits for its commit.
-  private func store(_ message: Message) throws(PubNubRefusal) {
-    let operations = service.operations
-    let (byteCount, application) = (message.payload.count, caller.application)
-    guard operations.admission.take(byteCount, of: application.id) else {
-      operations.metrics?.count(.admission)
-      throw PubNubRefusal(.publish, 429, "Too many messages wait for the disk")
-    }
-    guard home.quotas.take(byteCount, of: application) else {
-      operations.admission.release(byteCount, of: application.id)
-      operations.metrics?.count(.quota)
-      throw PubNubRefusal(.publish, 429, "Storage quota exceeded")
-    }
-    run(on: EventLoopExecutor(exchange.eventLoop)) { [home] in
-      defer { operations.admission.release(byteCount, of: application.id) }
-      let place = try await home.engine.publish(message)
-      operations.metrics?.countPublished(byteCount: byteCount)
-      return .sent(place)
     }
   }
 

@@ -190,6 +190,7 @@ struct PubNubExchange: Sendable {
   }
 
   private static func refusal(_ error: any Error) -> (Int, String) {
+    if let refusal = error as? PublishingRefusal { return (429, refusal.message) }
     guard let error = error as? EngineError else { return (500, "Internal Error") }
     return switch error.code {
     case .payloadTooLarge: (413, "Message Too Large")

@@ -112,7 +112,8 @@ package final class MessagingServer: Service {
   }
 
   private func listen(_ group: any EventLoopGroup) async throws {
-    let service = PubNubService(gate, operations, holdTime: configuration.holdTime)
+    let pubNub = PubNubService(gate, operations, holdTime: configuration.holdTime)
+    let pusher = PusherService(gate)
     let health = OperationsService(operations: operations, connections: connections, gate: gate)
     let isSecured = try await vault.status().isSecured
     for listening in configuration.listening {
@@ -121,7 +122,7 @@ package final class MessagingServer: Service {
         Listener.Configuration(
           limits: configuration.limits, connections: connections, operations: operations,
           identity: listening.identity
-        ) { if !health.answersHealth($0) { service.answer($0) } })
+        ) { if !health.answersHealth($0), !pusher.answers($0) { pubNub.answer($0) } })
       listeners.withLock { $0.append(listener) }
       try requirePermission(for: listener, listening, isSecured: isSecured)
     }
@@ -180,7 +181,7 @@ package final class MessagingServer: Service {
       gate.close()
       // A stop cancels this task.
       if !Task.isCancelled { operations.didSeal() }
-      open.close()
+      open.close(isStopping: Task.isCancelled)
     }
     configuration.logger.notice("serving \(home.path)")
     try await open.run()

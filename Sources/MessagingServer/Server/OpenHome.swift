@@ -15,6 +15,9 @@ final class OpenHome: Sendable {
   let directory: ApplicationDirectory
   let presence: PresenceService
   let polls = PollRegistry()
+  let pusher = PusherHub()
+  /// The events of clients for other clients.
+  let signals: SignalQueue
   let quotas = ApplicationQuotas()
   let operations: ServerOperations
   let now: @Sendable () -> Date
@@ -31,6 +34,7 @@ final class OpenHome: Sendable {
     self.operations = operations
     self.now = now
     presence = PresenceService(realtime, now: now)
+    signals = SignalQueue(realtime)
   }
 
   /// The greater of the clock and the end of the log: what `/time` answers.
@@ -67,6 +71,7 @@ extension OpenHome {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await self.realtime.run() }
       group.addTask { try await self.presence.run() }
+      group.addTask { try await self.signals.run() }
       group.addTask { try await self.followChanges() }
       group.addTask { try await self.sweep() }
       defer { group.cancelAll() }
@@ -106,11 +111,18 @@ extension OpenHome {
   func refresh() async throws -> DirectoryChanges {
     let changes = try await directory.refresh()
     recheckPolls(changes.access, groups: changes.groups)
+    for handle in pusher.handles(concernedBy: changes.access, at: now()) {
+      handle.tell { $0.recheck(changes.access) }
+    }
     return changes
   }
 
-  /// Drops grants, presence and secrets.
-  func close() {
+  /// Ends the connections, and drops grants, presence and secrets.
+  ///
+  /// - Parameter isStopping: whether the server stops; otherwise its vault was locked.
+  func close(isStopping: Bool) {
+    pusher.close(isStopping ? .stopping : .sealed)
+    signals.finish()
     directory.close()
     presence.removeAll()
   }

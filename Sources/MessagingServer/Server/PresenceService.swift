@@ -9,38 +9,23 @@ internal import Synchronization
 ///
 /// Presence is in memory alone: a restart and a lock of the vault empty it.
 final class PresenceService: Sendable {
-  /// The most events that wait to be sent; more are dropped, because a client that wants certainty asks who is present.
-  private static let maximumWaitingCount = 10_000
-
   private struct State {
     var presence = Presence()
     var arrival: UInt64 = 0
   }
 
   private let state = Mutex(State())
-  private let realtime: Realtime
+  /// One that is dropped is lost, because a client that wants certainty asks who is present.
+  private let signals: SignalQueue
   private let now: @Sendable () -> Date
-  private let waiting: AsyncStream<Message>
-  private let continuation: AsyncStream<Message>.Continuation
 
   init(_ realtime: Realtime, now: @escaping @Sendable () -> Date) {
-    self.realtime = realtime
+    signals = SignalQueue(realtime)
     self.now = now
-    (waiting, continuation) = AsyncStream.makeStream(
-      bufferingPolicy: .bufferingOldest(Self.maximumWaitingCount))
   }
 
   /// Sends events until the task is cancelled.
-  func run() async throws(EngineError) {
-    for await message in waiting {
-      do throws(EngineError) {
-        _ = try await realtime.send([message])
-      } catch {
-        // Too many events wait, or the disk is full: this one is lost, as it can be when a client is away.
-        if [.stopped, .vaultLocked].contains(error.code) { throw error }
-      }
-    }
-  }
+  func run() async throws(EngineError) { try await signals.run() }
 
   /// Changes presence and sends the events of the change.
   func change(
@@ -52,7 +37,7 @@ final class PresenceService: Sendable {
       state.arrival += 1
       // In the lock, so that the events have the order of the changes.
       for event in try body(&state.presence, state.arrival, time) {
-        if let message = PresenceJSON.message(event) { continuation.yield(message) }
+        if let message = PresenceJSON.message(event) { _ = signals.send(message) }
       }
     }
   }
@@ -70,7 +55,7 @@ final class PresenceService: Sendable {
   /// Forgets everything, without events.
   func removeAll() {
     state.withLock { $0.presence.removeAll() }
-    continuation.finish()
+    signals.finish()
   }
 
   private var time: PresenceTime {

@@ -1,0 +1,28 @@
+internal import Foundation
+internal import MessagingQueue
+
+/// The newest message of a cache channel, from the log.
+enum PusherCache {
+  /// How old it is at most.
+  static let maximumAge = Duration.seconds(30 * 60)
+  /// How many messages are looked at for one that history shows.
+  static let lookCount = 100
+
+  /// When a message is too old.
+  static func end(of message: LogMessage) -> Date {
+    message.timetoken.date.addingTimeInterval(Double(maximumAge.components.seconds))
+  }
+}
+
+extension OpenHome {
+  /// The newest message of a channel that a cache has; nil if there is none.
+  func newestMessage(of channel: Channel) async throws(EngineError) -> LogMessage? {
+    let now = now()
+    let page = try await engine.history(
+      of: channel, in: .newestFirst, maximumCount: PusherCache.lookCount)
+    guard let message = page.first(where: { MessageNotes($0.headers).isInHistory(at: now) }),
+      now < PusherCache.end(of: message)
+    else { return nil }
+    return message
+  }
+}

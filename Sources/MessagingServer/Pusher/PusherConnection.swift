@@ -1,0 +1,217 @@
+internal import AccessControl
+internal import ApplicationStore
+internal import Foundation
+internal import MessagingQueue
+internal import NIOCore
+internal import Realtime
+
+/// One connection of Pusher's protocol: does what its ``PusherSession`` says, on its event loop.
+final class PusherConnection: ClientSession {
+  /// What a connection has while it is established.
+  private struct Established {
+    let home: OpenHome
+    let application: DirectoryEntry
+    let handle: PusherHandle
+    let feed: LiveFeed
+    var session: PusherSession
+
+    mutating func take(
+      _ body: (inout PusherSession) -> [PusherSession.Action]
+    ) -> [PusherSession.Action] {
+      body(&session)
+    }
+  }
+
+  private let service: PusherService
+  private let request: PusherConnecting
+  private var transport: (any ClientTransport)?
+  private var established: Established?
+
+  init(_ request: PusherConnecting, _ service: PusherService) {
+    self.request = request
+    self.service = service
+  }
+
+  func begin(_ transport: any ClientTransport) {
+    self.transport = transport
+    do throws(PusherEnding) {
+      try request.checkVersion()
+      guard let home = service.gate.home else { throw .sealed }
+      guard let application = home.directory.application(subscribeKey: request.key) else {
+        throw .unknownApplication
+      }
+      try establish(home, application, transport.eventLoop)
+    } catch {
+      end(error)
+    }
+  }
+
+  private func establish(
+    _ home: OpenHome, _ application: DirectoryEntry, _ eventLoop: any EventLoop
+  ) throws(PusherEnding) {
+    let socketID = service.makeSocketID()
+    let handle = PusherHandle(
+      self, socketID: socketID, application: application.id, on: eventLoop)
+    // A failure needs nothing: the home closes, and ends its connections.
+    let feed = LiveFeed(home.realtime) { result in
+      guard case .success(let events) = result else { return }
+      handle.tell { $0.deliver(events) }
+    }
+    guard home.pusher.add(handle) else { throw .sealed }
+    established = Established(
+      home: home, application: application, handle: handle, feed: feed,
+      session: PusherSession(socketID, service.limits))
+    send(.established(socketID: socketID))
+  }
+
+  // MARK: - Events
+
+  func receive(_ bytes: ByteBuffer) {
+    perform {
+      $0.receive(
+        Array(bytes.readableBytesView), atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+    }
+  }
+
+  private func deliver(_ events: [LiveEvent]) {
+    for event in events { perform { $0.deliver(event.message) } }
+  }
+
+  func clientIsSlow() { end(.slow) }
+  func clientIsSilent() { end(.silent) }
+  func serverStops() { end(.stopping) }
+
+  func end() {
+    forget()
+    transport = nil
+  }
+
+  /// Decides again after changes of access.
+  func recheck(_ changes: Set<AccessChange>) {
+    guard let established else { return }
+    let (home, application) = (established.home, established.application.id)
+    guard home.directory.application(application) != nil else { return end(.unknownApplication) }
+    let now = home.now()
+    perform { session in
+      session.recheck(
+        { principal, end in
+          end.map { $0 <= now } ?? false
+            || changes.contains { $0.concerns(principal, in: application) }
+        },
+        { principal, channel in
+          home.directory.decide(
+            principal, .subscribe, Resource(.channel(channel.name), of: application), at: now)
+        },
+        { decision, channel in
+          .forbidden(decision.ground(of: .subscribe, on: .channel(channel.name)))
+        })
+    }
+    established.handle.nextEnd = self.established?.session.nextEnd
+  }
+
+  // MARK: - Actions
+
+  /// Lets the session take something, and does what it says.
+  private func perform(_ body: (inout PusherSession) -> [PusherSession.Action]) {
+    for action in established?.take(body) ?? [] { perform(action) }
+  }
+
+  private func perform(_ action: PusherSession.Action) {
+    guard let established else { return }
+    let (home, handle) = (established.home, established.handle)
+    switch action {
+    case .send(let event): send(event)
+    case .end(let ending):
+      if ending == .tooManyFrames { home.operations.metrics?.count(.rate) }
+      end(ending)
+    case .authorize(let request): authorize(request, established)
+    case .join(let channel, let member): join(channel, member, established)
+    case .leave(let channel):
+      if let name = try? established.application.channel(channel.name) {
+        established.feed.remove(name)
+      }
+      home.pusher.leave(handle, channel)
+    case .readCache(let channel, let number):
+      guard let name = try? established.application.channel(channel.name) else { return }
+      Task {
+        // After an error the home closes, or the client gets the next message.
+        let message = try? await home.newestMessage(of: name)
+        handle.tell { $0.didReadCache(channel, number, message) }
+      }
+    case .relay(let event): relay(event, established)
+    }
+  }
+
+  private func authorize(_ request: PusherSubscribing, _ established: Established) {
+    do throws(PusherRefusal) {
+      let (principal, end) = try established.home.authorize(
+        request, socketID: established.handle.socketID, of: established.application)
+      perform { $0.authorized(request, principal, until: end) }
+    } catch {
+      perform { $0.refused(request.channel, error) }
+    }
+    established.handle.nextEnd = self.established?.session.nextEnd
+  }
+
+  private func join(
+    _ channel: PusherChannel, _ member: PusherMember?, _ established: Established
+  ) {
+    do throws(PusherRefusal) {
+      guard let name = try? established.application.channel(channel.name) else {
+        throw .limit("the name of the channel is too long")
+      }
+      let roster = try established.home.pusher.join(established.handle, channel, member)
+      established.feed.add(name)
+      perform { $0.joined(channel, roster) }
+    } catch {
+      perform { $0.refused(channel, error) }
+    }
+  }
+
+  private func didReadCache(_ channel: PusherChannel, _ number: Int, _ message: LogMessage?) {
+    perform { $0.didReadCache(channel, number: number, message) }
+  }
+
+  private func relay(_ event: PusherClientEvent, _ established: Established) {
+    let home = established.home
+    let decision = home.directory.decide(
+      event.principal, .clientEvent,
+      Resource(.channel(event.channel.name), of: established.application.id), at: home.now())
+    guard decision.isAllowed, let channel = try? established.application.channel(event.channel.name)
+    else {
+      let ground = decision.ground(of: .clientEvent, on: .channel(event.channel.name))
+      return send(.error(code: nil, message: ground))
+    }
+    let message = Message(
+      channel: channel, payload: event.data,
+      headers: event.notes(excluding: established.handle.socketID).headers)
+    if !home.signals.send(message) {
+      send(.error(code: nil, message: "too many events wait: send it again later"))
+    }
+  }
+
+  // MARK: - Sending
+
+  func send(_ event: PusherEvent) { transport?.send(event.bytes) }
+
+  /// Tells the client why, and closes.
+  func end(_ ending: PusherEnding) {
+    guard let transport else { return }
+    forget()
+    // What a slow client no longer gets must not end it again.
+    self.transport = nil
+    transport.send(PusherEvent.error(code: ending.code, message: ending.message).bytes)
+    transport.close(ending.code, ending.message)
+  }
+
+  /// Leaves everything.
+  private func forget() {
+    guard let established else { return }
+    self.established = nil
+    established.feed.end()
+    established.home.pusher.remove(established.handle)
+    for channel in established.session.channels {
+      established.home.pusher.leave(established.handle, channel)
+    }
+  }
+}

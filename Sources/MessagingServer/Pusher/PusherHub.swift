@@ -1,0 +1,180 @@
+internal import AccessControl
+internal import Foundation
+internal import NIOCore
+internal import Synchronization
+
+/// A connection as the threads of others reach it.
+final class PusherHandle: Sendable {
+  let socketID: String
+  let application: ApplicationID
+  private let eventLoop: any EventLoop
+  private let connection: NIOLoopBound<PusherConnection>
+  private let end = Mutex<Date?>(nil)
+
+  init(
+    _ connection: PusherConnection, socketID: String, application: ApplicationID,
+    on eventLoop: any EventLoop
+  ) {
+    self.socketID = socketID
+    self.application = application
+    self.eventLoop = eventLoop
+    self.connection = NIOLoopBound(connection, eventLoop: eventLoop)
+  }
+
+  /// When the first of the connection's rights ends; nil for never.
+  var nextEnd: Date? {
+    get { end.withLock { $0 } }
+    set { end.withLock { $0 = newValue } }
+  }
+
+  /// Runs `body` on the connection's event loop, in the order of the calls.
+  func tell(_ body: @escaping @Sendable (PusherConnection) -> Void) {
+    eventLoop.execute { [connection] in body(connection.value) }
+  }
+}
+
+/// The connections of Pusher's protocol, and who is on which channel.
+///
+/// It is in memory alone: a restart and a lock of the vault end all connections.
+final class PusherHub: Sendable {
+  /// The most subscriptions of all connections.
+  static let maximumSubscriptionCount = 1_000_000
+
+  /// The subscribers of a channel.
+  private struct Room {
+    /// Each with its user, on presence channels.
+    var subscribers: [String: (handle: PusherHandle, userID: String?)] = [:]
+    var roster = PusherRoster()
+
+    var occupancy: Occupancy {
+      Occupancy(subscriptionCount: subscribers.count, userIDs: roster.userIDs)
+    }
+  }
+
+  /// What the HTTP API says of a channel.
+  struct Occupancy: Sendable, Equatable {
+    var subscriptionCount = 0
+    /// The users of a presence channel.
+    var userIDs: [String] = []
+  }
+
+  private struct State {
+    var handles: [String: PusherHandle] = [:]
+    var rooms: [ApplicationID: [String: Room]] = [:]
+    var subscriptionCount = 0
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+
+  init() {}
+
+  // MARK: - Connections
+
+  var connectionCount: Int { state.withLock { $0.handles.count } }
+
+  /// Takes a connection; false if the vault was locked in between.
+  func add(_ handle: PusherHandle) -> Bool {
+    state.withLock { state in
+      if !state.isClosed { state.handles[handle.socketID] = handle }
+      return !state.isClosed
+    }
+  }
+
+  func remove(_ handle: PusherHandle) {
+    _ = state.withLock { $0.handles.removeValue(forKey: handle.socketID) }
+  }
+
+  /// The connections whose rights can have changed.
+  func handles(concernedBy changes: Set<AccessChange>, at now: Date) -> [PusherHandle] {
+    let applications = Set(changes.map(\.application))
+    return state.withLock { Array($0.handles.values) }.filter { handle in
+      applications.contains(handle.application) || handle.nextEnd.map { $0 <= now } ?? false
+    }
+  }
+
+  /// Ends the connections on which the application has signed a user, on a presence channel.
+  func terminate(_ userID: String, of application: ApplicationID) {
+    let handles = state.withLock { state in
+      (state.rooms[application] ?? [:]).values.flatMap { room in
+        room.subscribers.values.filter { $0.userID?.utf8.elementsEqual(userID.utf8) == true }
+          .map(\.handle)
+      }
+    }
+    for handle in handles { handle.tell { $0.end(.terminated) } }
+  }
+
+  /// Ends all connections, and takes no more.
+  func close(_ ending: PusherEnding) {
+    let handles = state.withLock { state in
+      state.isClosed = true
+      return Array(state.handles.values)
+    }
+    for handle in handles { handle.tell { $0.end(ending) } }
+  }
+
+  // MARK: - Channels
+
+  /// Adds a subscriber, and tells the others of a user who is new.
+  ///
+  /// - Returns: who is present; nil if the channel is none of presence.
+  /// - Throws: ``PusherRefusal`` if the channel is full, or the server has too many subscriptions.
+  func join(
+    _ handle: PusherHandle, _ channel: PusherChannel, _ member: PusherMember?
+  ) throws(PusherRefusal) -> PusherRoster? {
+    try state.withLock { (state) throws(PusherRefusal) in
+      let name = channel.name.text
+      var room = state.rooms[handle.application]?[name] ?? Room()
+      guard room.subscribers[handle.socketID] == nil else { return member.map { _ in room.roster } }
+      guard state.subscriptionCount < Self.maximumSubscriptionCount else {
+        throw .limit("the server has too many subscriptions")
+      }
+      if let member, try room.roster.add(member) {
+        // In the lock, so that all get the changes in one order.
+        for (other, _) in room.subscribers.values {
+          other.tell { $0.send(.memberAdded(channel: name, member)) }
+        }
+      }
+      room.subscribers[handle.socketID] = (handle, member?.id)
+      state.rooms[handle.application, default: [:]][name] = room
+      state.subscriptionCount += 1
+      return member.map { _ in room.roster }
+    }
+  }
+
+  /// Removes a subscriber, and tells the others of a user whose last connection it was.
+  func leave(_ handle: PusherHandle, _ channel: PusherChannel) {
+    state.withLock { state in
+      let name = channel.name.text
+      guard
+        let removed = state.rooms[handle.application]?[name]?.subscribers
+          .removeValue(forKey: handle.socketID)
+      else { return }
+      state.subscriptionCount -= 1
+      if let userID = removed.userID,
+        state.rooms[handle.application]?[name]?.roster.remove(userID) == true
+      {
+        for (other, _) in state.rooms[handle.application]?[name]?.subscribers.values ?? [:].values {
+          other.tell { $0.send(.memberRemoved(channel: name, userID: userID)) }
+        }
+      }
+      if state.rooms[handle.application]?[name]?.subscribers.isEmpty == true {
+        state.rooms[handle.application]?[name] = nil
+      }
+    }
+  }
+
+  /// What is known of a channel.
+  func occupancy(of channel: String, in application: ApplicationID) -> Occupancy {
+    state.withLock { $0.rooms[application]?[channel]?.occupancy ?? Occupancy() }
+  }
+
+  /// The channels that have subscribers, by their names.
+  func occupied(
+    in application: ApplicationID, prefix: String
+  ) -> [(channel: String, occupancy: Occupancy)] {
+    state.withLock { $0.rooms[application] ?? [:] }
+      .filter { $0.key.utf8.starts(with: prefix.utf8) }
+      .sorted { $0.key < $1.key }.map { ($0.key, $0.value.occupancy) }
+  }
+}

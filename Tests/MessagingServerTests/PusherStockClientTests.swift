@@ -1,0 +1,59 @@
+import AccessControl
+import ApplicationStore
+import Foundation
+import TestSupport
+import Testing
+
+@testable import MessagingServer
+
+/// Pusher's own SDK for servers, and pysher for clients, unchanged.
+@Suite(.enabled(if: PusherClient.python != nil, "pysher and pusher are not installed"))
+struct PusherStockClientTests {
+  @Test(arguments: ["line", "private", "calls", "cache", "unknown"])
+  func `the stock clients do this in an open application`(scenario: String) async throws {
+    try await ServerFixture.run { server in
+      try await PusherClient.check(scenario, server, server.open)
+    }
+  }
+
+  @Test func `a closed application needs signatures or tokens`() async throws {
+    try await ServerFixture.run { server in
+      let token = try await server.token(for: "private-t")
+      try await PusherClient.check("closed", server, server.closed, "token=\(token)")
+    }
+  }
+}
+
+/// Runs scenarios of `pusher_client.py`.
+enum PusherClient {
+  static let python = Program.python(
+    with: "pysher, pusher", variable: "DATAVAULT_PUSHER_PYTHON", environment: "pusher")
+
+  /// Expects that every check of a scenario succeeds, and that there are some.
+  static func check(
+    _ scenario: String, _ server: ServerFixture, _ keys: ServerFixture.Keys, _ more: String...
+  ) async throws {
+    let python = try #require(python)
+    let arguments =
+      [
+        "-W", "ignore", Repository.path("Tests/ReferenceReaders/pusher_client.py"), scenario,
+        server.origin, "id=\(keys.record.id)", "key=\(keys.subscribe)", "secret=\(keys.secretKey)",
+      ] + more
+    let program = try await PubNubClient.onBlockingThread { try Program.run(python, arguments) }
+    let lines = program.text.split(separator: "\n")
+    #expect(!lines.contains { $0.hasPrefix("not ok") }, "\(program.text)\n\(program.errors)")
+    #expect(lines.contains { $0.hasPrefix("ok") }, "\(program.errors)")
+    #expect(program.status == 0)
+  }
+}
+
+extension ServerFixture {
+  /// A token of the closed application that reads one channel.
+  func token(for channel: String) async throws -> String {
+    var resources = TokenRights()
+    resources.channels = [.init(channel, [.read])]
+    let contents = try TokenContents(
+      issue: Date(), minutes: 10, resources: resources)
+    return try await store.signer(of: closed.record.id).issue(contents)
+  }
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Drives a message server with the stock Pusher clients for Python, unchanged: pysher as the client, pusher as the server.
+
+    pusher_client.py SCENARIO HOST:PORT [NAME=VALUE ...]
+
+Names: id, key, secret, token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
+between prints "not ok" with its error.
+"""
+import json, sys, threading, time, traceback
+
+import pusher
+import pusher.errors
+import pysher
+
+host, port = sys.argv[2].rsplit(":", 1)
+given = dict(pair.split("=", 1) for pair in sys.argv[3:])
+failures = 0
+
+
+def check(what, condition, why=""):
+    global failures
+    failures += 0 if condition else 1
+    print(f"ok {what}" if condition else f"not ok {what}: {why}", flush=True)
+
+
+def equal(what, found, wanted):
+    check(what, found == wanted, f"{found!r} instead of {wanted!r}")
+
+
+def server(**changes):
+    values = {**given, **changes}
+    return pusher.Pusher(
+        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), ssl=False)
+
+
+class Client:
+    """A pysher client that keeps what it is told, for tests that wait for it."""
+
+    def __init__(self, secret=None, user=None, **changes):
+        self.changed = threading.Condition()
+        self.events, self.errors, self.connects = [], [], 0
+        self.pusher = pysher.Pusher(
+            changes.get("key", given["key"]), custom_host=host, port=int(port), secure=False,
+            secret=given["secret"] if secret is None else secret, user_data=user, reconnect_interval=1)
+        self.pusher.connection.bind("pusher:connection_established", self.established)
+        self.pusher.connection.bind("pusher:error", self.failed)
+        # An answer can come before a channel has its handlers.
+        self.handler = self.pusher.connection.event_handler
+        self.pusher.connection.event_handler = self.take
+        self.pusher.connect()
+        check("connect", self.wait(lambda: self.connects > 0 or self.errors), "not connected")
+
+    def established(self, data):
+        with self.changed:
+            self.connects += 1
+            self.changed.notify_all()
+
+    def failed(self, data):
+        with self.changed:
+            self.errors.append(data)
+            self.changed.notify_all()
+
+    def take(self, name, data, channel):
+        if name.startswith("pusher"):
+            self.keep(data, channel, name)
+        self.handler(name, data, channel)
+
+    def keep(self, data, channel, name):
+        with self.changed:
+            self.events.append((channel, name, data))
+            self.changed.notify_all()
+
+    def wait(self, condition, seconds=20):
+        with self.changed:
+            return self.changed.wait_for(condition, seconds)
+
+    def subscribe(self, name, *events, auth=None, succeeds=True):
+        channel = self.pusher.subscribe(name, auth)
+        for event in events:
+            channel.bind(event, self.keep, name, event)
+        wanted = "pusher_internal:subscription_succeeded" if succeeds else "pusher:subscription_error"
+        check(f"{wanted} on {name}", self.wait(lambda: self.named(name, wanted)), f"only {self.events}")
+        return channel
+
+    def named(self, channel, name):
+        return [data for c, n, data in self.events if (c, n) == (channel, name)]
+
+    def gets(self, channel, name, wanted, seconds=20):
+        found = self.wait(lambda: self.named(channel, name)[-len(wanted):] == wanted, seconds)
+        check(f"{name} on {channel}", found, f"{self.named(channel, name)!r} instead of {wanted!r}")
+
+    @property
+    def socket_id(self):
+        return self.pusher.connection.socket_id
+
+
+def refused(what, error, call):
+    try:
+        call()
+        check(what, False, "it was allowed")
+    except error as found:
+        check(what, type(found) is error, repr(found))
+
+
+# MARK: - Scenarios
+
+
+def line():
+    """A server triggers, a client on a public channel gets it."""
+    client, sender = Client(), server()
+    check("the socket id has the form that SDKs accept", all(p.isdigit() for p in client.socket_id.split(".")))
+    client.subscribe("orders", "new")
+    equal("the answer is an object", sender.trigger("orders", "new", {"n": 1}), {})
+    client.gets("orders", "new", ['{"n": 1}'])
+    sender.trigger("orders", "new", "a text é")
+    client.gets("orders", "new", ["a text é"])
+    check("the ping at the start was answered", client.pusher.connection.pong_received, "no pong")
+    sender.trigger("orders", "new", "not for the sender", client.socket_id)
+    sender.trigger("orders", "new", "for all")
+    client.gets("orders", "new", ["a text é", "for all"])
+    client.pusher.unsubscribe("orders")
+    client.subscribe("other", "new")
+    sender.trigger(["orders", "other"], "new", "last")
+    client.gets("other", "new", ["last"])
+    equal("nothing after the unsubscription", len(client.named("orders", "new")), 3)
+    client.pusher.disconnect(5)
+
+
+def private():
+    """Signed channels, client events and presence."""
+    one = Client(user={"user_id": "u1", "user_info": {"name": "é x"}})
+    two = Client(user={"user_id": 2})
+    one.subscribe("private-a", "client-x")
+    channel = two.subscribe("private-a", "client-x")
+    channel.trigger("client-x", {"n": 1})
+    one.gets("private-a", "client-x", ['{"n":1}'])
+    one.subscribe("presence-a", "client-y")
+    one.gets("presence-a", "pusher_internal:subscription_succeeded", [
+        '{"presence":{"ids":["u1"],"hash":{"u1":{"name":"é x"}},"count":1}}'])
+    other = two.subscribe("presence-a", "client-y")
+    roster = json.loads(two.named("presence-a", "pusher_internal:subscription_succeeded")[0])["presence"]
+    equal("the roster has both", (roster["ids"], roster["count"]), (["u1", "2"], 2))
+    one.gets("presence-a", "pusher_internal:member_added", ['{"user_id":"2","user_info":null}'])
+    other.trigger("client-y", "hello")
+    one.gets("presence-a", "client-y", ["hello"])
+    equal("a client event does not come back", two.named("presence-a", "client-y"), [])
+    equal("nor on private channels", two.named("private-a", "client-x"), [])
+    equal("users", server().users_info("presence-a"), {"users": [{"id": "u1"}, {"id": "2"}]})
+    two.pusher.disconnect(5)
+    one.gets("presence-a", "pusher_internal:member_removed", ['{"user_id":"2"}'])
+    signature = server().authenticate("private-b", one.socket_id)["auth"]
+    one.subscribe("private-b", auth=signature)
+    one.subscribe("private-c", auth=signature, succeeds=False)
+    one.gets("private-c", "pusher:subscription_error", [
+        '{"type":"AuthError","error":"auth is not the signature of this channel for this connection","status":401}'])
+    stranger = Client(secret="wrong")
+    stranger.subscribe("private-a", succeeds=False)
+    server().terminate_user_connections("u1")
+    check("termination", one.wait(lambda: one.errors), "no error")
+    equal("its code", one.errors[0]["code"], 4009)
+
+
+def calls():
+    """Every call of the server's SDK."""
+    sender, client = server(), Client(user={"user_id": "u1"})
+    client.subscribe("a", "e")
+    client.subscribe("presence-a_=@,.;B", "e")
+    equal("a batch", sender.trigger_batch([
+        {"channel": "a", "name": "e", "data": "1"},
+        {"channel": "presence-a_=@,.;B", "name": "e", "data": {"x": "é"}}]), {})
+    client.gets("a", "e", ["1"])
+    client.gets("presence-a_=@,.;B", "e", ['{"x": "é"}'])
+    equal("channels", sender.channels_info(), {"channels": {"a": {}, "presence-a_=@,.;B": {}}})
+    equal("presence channels", sender.channels_info("presence-", ["user_count"]),
+          {"channels": {"presence-a_=@,.;B": {"user_count": 1}}})
+    equal("a prefix that no one can have", sender.channels_info("presence-é +", []), {"channels": {}})
+    equal("a channel", sender.channel_info("a", ["subscription_count"]), {"occupied": True, "subscription_count": 1})
+    equal("a name with punctuation", sender.channel_info("presence-a_=@,.;B", ["user_count"]),
+          {"occupied": True, "user_count": 1})
+    equal("an empty channel", sender.channel_info("b"), {"occupied": False})
+    for call in [
+        lambda: sender.trigger("a", "pusher:x", "1"), lambda: sender.trigger("a", "", "1"),
+        lambda: sender.trigger("x" * 165, "e", "1"), lambda: sender.channels_info(attributes=["user_count"]),
+        lambda: sender.trigger_batch([{"channel": "a", "name": "e", "data": "1"}] * 11),
+        lambda: sender.channel_info("a", ["user_count"]), lambda: sender.users_info("presence"),
+    ]:
+        refused("400", pusher.errors.PusherBadRequest, call)
+    refused("a wrong secret", pusher.errors.PusherBadAuth, lambda: server(secret="wrong").trigger("a", "e", "1"))
+    refused("a wrong key", pusher.errors.PusherBadAuth, lambda: server(key="wrong").trigger("a", "e", "1"))
+    refused("a reserved name", pusher.errors.PusherForbidden, lambda: sender.trigger("a-pnpres", "e", "1"))
+    refused("another application", pusher.errors.PusherBadStatus, lambda: server(id="99").trigger("a", "e", "1"))
+    refused("too much data", pusher.errors.PusherBadStatus, lambda: sender.trigger("a", "e", "é" * 5121))
+    sender.trigger("a", "e", "é" * 5120)
+    client.gets("a", "e", ["é" * 5120])
+    equal("nothing else came", len(client.named("a", "e")), 2)
+
+
+def cache():
+    """Cache channels give the newest message of the log."""
+    sender, client = server(), Client()
+    client.subscribe("cache-a", "e")
+    client.gets("cache-a", "pusher:cache_miss", ["{}"])
+    for number in range(3):
+        sender.trigger("cache-a", "e", str(number))
+    client.gets("cache-a", "e", ["0", "1", "2"])
+    late = Client()
+    late.subscribe("cache-a", "e")
+    late.gets("cache-a", "e", ["2"])
+    equal("once", len(late.named("cache-a", "e")), 1)
+    info = sender.channel_info("cache-a", ["cache"])["cache"]
+    equal("its data", info["data"], "2")
+    check("its time to live", 1700 < info["ttl"] <= 1800, info)
+    equal("none", sender.channel_info("private-cache-b", ["cache"])["cache"], None)
+
+
+def closed():
+    """Channels of an application that is not open."""
+    client = Client()
+    client.subscribe("a", succeeds=False)
+    client.subscribe("private-a", "e")
+    server().trigger("private-a", "e", "1")
+    client.gets("private-a", "e", ["1"])
+    client.subscribe("private-t", "e", auth=given["token"])
+    client.subscribe("private-u", auth=given["token"], succeeds=False)
+    equal("403", json.loads(client.named("private-u", "pusher:subscription_error")[0])["status"], 403)
+
+
+def unknown():
+    """A key that no application has: pysher stops for good."""
+    client = Client(key="sub-c-none")
+    equal("the code", client.errors[0]["code"], 4001)
+    client.pusher.connection.join(5)
+    check("it does not come again", not client.pusher.connection.is_alive() and client.connects == 0)
+
+
+scenario = globals()[sys.argv[1]]
+try:
+    scenario()
+except Exception as error:
+    check(sys.argv[1], False, "".join(traceback.format_exception(error))[-1500:])
+sys.stdout.flush()
+# The clients' threads would wait for their connections.
+import os
+os._exit(1 if failures else 0)
