@@ -93,7 +93,7 @@ import Testing
     metrics.count(record)
     metrics.countPublished(byteCount: 10)
     metrics.count(.admission)
-    metrics.set(connectionCount: 3, openPollCount: 2, isSealed: true)
+    metrics.set(connectionCount: 3, openPollCount: 2, webSocketCount: 5, isSealed: true)
     let text = registry.text
     let route = #"route="/publish/{pub}/{sub}/0/{channel}/0""#
     for line in [

@@ -24,6 +24,39 @@ struct PusherStockClientTests {
   }
 }
 
+/// Pusher's client for JavaScript, unchanged, which comes from no registry that the tests use.
+@Suite(
+  .enabled(
+    if: PusherScript.bundle != nil && PusherScript.node != nil,
+    "node is not installed, or PUSHER_JS does not name dist/node/pusher.js of pusher-js"))
+struct PusherScriptTests {
+  @Test func `pusher-js does the same`() async throws {
+    try await ServerFixture.run { server in
+      let (node, bundle) = (
+        try #require(PusherScript.node), try #require(PusherScript.bundle)
+      )
+      let parts = server.origin.split(separator: ":").map(String.init)
+      let arguments =
+        [Repository.path("Tests/ReferenceReaders/pusher_client.js"), bundle] + parts
+        + [server.open.subscribe, server.open.secretKey]
+      let program = try await PubNubClient.onBlockingThread { try Program.run(node, arguments) }
+      let lines = program.text.split(separator: "\n")
+      #expect(!lines.contains { $0.hasPrefix("not ok") }, "\(program.text)\n\(program.errors)")
+      #expect(lines.contains { $0.hasPrefix("ok") }, "\(program.errors)")
+      #expect(program.status == 0)
+    }
+  }
+}
+
+private enum PusherScript {
+  static let bundle = ProcessInfo.processInfo.environment["PUSHER_JS"].flatMap {
+    FileManager.default.isReadableFile(atPath: $0) ? $0 : nil
+  }
+  static let node = ["/usr/bin/node", "/usr/local/bin/node"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+  }
+}
+
 /// Runs scenarios of `pusher_client.py`.
 enum PusherClient {
   static let python = Program.python(

@@ -9,6 +9,7 @@ final class ServerMetrics: Sendable {
   enum Name: String, CaseIterable {
     case connections = "datavault_server_connections"
     case openPolls = "datavault_server_open_polls"
+    case webSockets = "datavault_server_websockets"
     case sealed = "datavault_server_sealed"
     case requests = "datavault_server_requests_total"
     case requestTime = "datavault_server_request_seconds"
@@ -20,6 +21,7 @@ final class ServerMetrics: Sendable {
       switch self {
       case .connections: "Open connections of clients"
       case .openPolls: "Subscribers that wait for events"
+      case .webSockets: "Clients of Pusher's protocol that are connected"
       case .sealed: "1 while the vault is locked"
       case .requests: "Answered requests by the template of their route, and status"
       case .requestTime: "Seconds from the last byte of a request to its answer"
@@ -78,6 +80,7 @@ final class ServerMetrics: Sendable {
   private let factory: any MetricsFactory
   private let connections: Gauge
   private let openPolls: Gauge
+  private let webSockets: Gauge
   private let sealed: Gauge
   private let messages: Counter
   private let messageBytes: Counter
@@ -94,6 +97,7 @@ final class ServerMetrics: Sendable {
     self.factory = factory
     connections = gauge(.connections)
     openPolls = gauge(.openPolls)
+    webSockets = gauge(.webSockets)
     sealed = gauge(.sealed)
     messages = counter(.messages)
     messageBytes = counter(.messageBytes)
@@ -123,9 +127,10 @@ final class ServerMetrics: Sendable {
   func count(_ refusal: Refusal) { refusals[refusal]?.increment() }
 
   /// Sets what is not counted as it happens: before each answer with the metrics.
-  func set(connectionCount: Int, openPollCount: Int, isSealed: Bool) {
+  func set(connectionCount: Int, openPollCount: Int, webSocketCount: Int, isSealed: Bool) {
     connections.record(connectionCount)
     openPolls.record(openPollCount)
+    webSockets.record(webSocketCount)
     sealed.record(isSealed ? 1 : 0)
   }
 }

@@ -48,6 +48,9 @@ package final class MessagingServer: Service {
   /// How many subscribers wait for events.
   package var openPollCount: Int { gate.home?.polls.count ?? 0 }
 
+  /// How many clients of Pusher's protocol are connected.
+  var pusherConnectionCount: Int { gate.home?.pusher.connectionCount ?? 0 }
+
   /// Whether the server knows the application with a subscribe key.
   package func knows(_ subscribeKey: String) -> Bool {
     gate.home?.directory.application(subscribeKey: subscribeKey) != nil

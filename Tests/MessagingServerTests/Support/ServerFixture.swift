@@ -35,6 +35,8 @@ final class ServerFixture: Sendable {
   /// The tables, as another process changes them.
   let store: ApplicationStore
   let server: MessagingServer
+  /// The messaging vault.
+  let vault: Vault
 
   /// Runs `body` beside a server, and stops the server.
   static func run(
@@ -67,7 +69,7 @@ final class ServerFixture: Sendable {
           url: await iterator.next() ?? "",
           open: try await keys(of: store.addApplication("shop", isOpen: true), store),
           closed: try await keys(of: store.addApplication("closed"), store), engine: engine,
-          store: store, server: server)
+          store: store, server: server, vault: vault)
         try await fixture.waitUntilServing()
         try await body(fixture)
         await group.triggerGracefulShutdown()
@@ -79,7 +81,7 @@ final class ServerFixture: Sendable {
 
   private init(
     url: String, open: Keys, closed: Keys, engine: MessagingEngine, store: ApplicationStore,
-    server: MessagingServer
+    server: MessagingServer, vault: Vault
   ) {
     self.url = url
     self.open = open
@@ -87,6 +89,7 @@ final class ServerFixture: Sendable {
     self.engine = engine
     self.store = store
     self.server = server
+    self.vault = vault
   }
 
   /// `HOST:PORT`, which SDKs call the origin.

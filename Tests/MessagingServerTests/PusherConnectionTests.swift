@@ -1,0 +1,362 @@
+import AccessControl
+import ApplicationStore
+import DataVault
+import Foundation
+import MessagingQueue
+import NIOEmbedded
+import StrictJSON
+import Synchronization
+import TestSupport
+import Testing
+import VaultCrypto
+
+@testable import MessagingServer
+
+/// Connections of Pusher's protocol against a server, frame by frame.
+@Suite struct PusherConnectionTests {
+  private func signature(
+    _ text: String, _ keys: ServerFixture.Keys
+  ) throws -> String {
+    let bytes = Array(text.utf8)
+    let code = try HMAC.sha256(key: secret(keys.secretKey), message: bytes.span.bytes)
+    return "\(keys.subscribe):\(code.map { String(format: "%02x", $0) }.joined())"
+  }
+
+  /// Subscribes to a presence channel as a user.
+  private func enter(
+    _ socket: PusherSocket, _ channel: String, _ userID: String, _ keys: ServerFixture.Keys
+  ) async throws {
+    let data = #"{"user_id":"\#(userID)"}"#
+    let auth = try signature("\(try socket.socketID):\(channel):\(data)", keys)
+    try await socket.subscribe(channel, auth: auth, data: data)
+  }
+
+  // MARK: - Connecting
+
+  @Test(arguments: [
+    ("/app/none?protocol=7", 4001), ("/app/KEY", 4008), ("/app/KEY?protocol=4", 4007),
+    ("/app/KEY?protocol=x", 4006),
+  ])
+  func `a refusal comes after the upgrade, as an error without a channel and a close code`(
+    target: String, code: Int
+  ) async throws {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.open(
+        server, target.replacing("KEY", with: server.open.subscribe))
+      #expect(try await socket.closeCode() == code)
+      #expect(socket.answer.hasPrefix("HTTP/1.1 101"))
+      let text = try #require(socket.texts.first)
+      #expect(text.hasPrefix(#"{"event":"pusher:error","data":{"code":\#(code),"message":""#))
+      #expect(socket.texts.count == 1)
+    }
+  }
+
+  @Test func `a subprotocol is chosen when it is offered, and not demanded`() async throws {
+    try await ServerFixture.run { server in
+      let target = "/base/path/app/\(server.open.subscribe)?client=x&protocol=7"
+      let one = try await PusherSocket.open(
+        server, target, headers: "Sec-WebSocket-Protocol: x, pusher-channels-protocol-7\r\n")
+      _ = try await one.next("pusher:connection_established")
+      #expect(one.answer.contains("Sec-WebSocket-Protocol: pusher-channels-protocol-7\r\n"))
+      let other = try await PusherSocket.open(server, target)
+      _ = try await other.next("pusher:connection_established")
+      #expect(!other.answer.contains("Sec-WebSocket-Protocol"))
+      #expect(try one.socketID != other.socketID)
+    }
+  }
+
+  @Test func `other WebSockets and broken handshakes are refused by HTTP`() async throws {
+    try await ServerFixture.run { server in
+      let other = try await PusherSocket.open(server, "/ws")
+      _ = try await other.wait("the end") { $0.last == .gone ? true : nil }
+      #expect(other.answer.hasPrefix("HTTP/1.1 404"))
+      let broken = try await server.send(
+        "GET", "/app/\(server.open.subscribe)?protocol=7", headers: ["Upgrade: websocket"])
+      #expect(broken.status == 400)
+      #expect(broken.text.hasPrefix(#"{"error":"#))
+    }
+  }
+
+  // MARK: - Endings
+
+  @Test func `a lock of the vault ends connections with 4100, and an unlock lets them in again`()
+    async throws
+  {
+    try await ServerFixture.run({ $0.engine.unlockTimeout = .seconds(60) }) { server in
+      let before = try await PusherSocket.connect(server, server.open)
+      await server.vault.lock()
+      #expect(try await before.closeCode() == 4100)
+      let during = try await PusherSocket.open(server, "/app/\(server.open.subscribe)?protocol=7")
+      #expect(try await during.closeCode() == 4100)
+      #expect(during.texts.count == 1)
+      let refused = try await server.send("POST", "/apps/1/events", body: Array("{}".utf8))
+      #expect(refused.status == 503)
+      #expect(refused.text == #"{"error":"the server is locked"}"#)
+      try await server.vault.unlock(with: credentials("secret"))
+      for _ in 0..<1000 where !server.server.knows(server.open.subscribe) {
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      _ = try await PusherSocket.connect(server, server.open)
+    }
+  }
+
+  @Test func `a stop of the server ends connections with 4200`() async throws {
+    let kept = Mutex<PusherSocket?>(nil)
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      kept.withLock { $0 = socket }
+    }
+    let socket = try #require(kept.withLock { $0 })
+    #expect(try await socket.closeCode() == 4200)
+    #expect(socket.texts.last?.hasPrefix(#"{"event":"pusher:error","data":{"code":4200,"#) == true)
+  }
+
+  @Test func `a client that does not read is ended with 4100`() async throws {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      try await socket.subscribe("a")
+      _ = try await socket.next("pusher_internal:subscription_succeeded")
+      try await socket.setReading(false)
+      let channel = try Channel("shop/a")
+      let payload = [UInt8](repeating: 0x78, count: 32_000)
+      for _ in 0..<20 {
+        try await server.engine.publish(
+          (0..<50).map { _ in Message(channel: channel, payload: payload) })
+      }
+      try await Task.sleep(for: .milliseconds(500))
+      try await socket.setReading(true)
+      #expect(try await socket.closeCode() == 4100)
+      #expect(server.server.pusherConnectionCount == 0)
+    }
+  }
+
+  @Test func `a removal of the application ends its connections with 4001`() async throws {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      let other = try await PusherSocket.connect(server, server.closed)
+      try await server.store.removeApplication(server.open.record.id)
+      #expect(try await socket.closeCode() == 4001)
+      try await other.send(#"{"event":"pusher:ping"}"#)
+      _ = try await other.next("pusher:pong")
+    }
+  }
+
+  // MARK: - Access
+
+  @Test func `what a change of access takes away ends the subscription, and not the connection`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      try await socket.subscribe("a")
+      _ = try await socket.next("pusher_internal:subscription_succeeded", on: "a")
+      let auth = try signature("\(try socket.socketID):private-a", server.open)
+      try await socket.subscribe("private-a", auth: auth)
+      _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-a")
+      let start = ContinuousClock.now
+      try await server.store.setOpen(false, of: server.open.record.id)
+      let refusal = try await socket.next("pusher:subscription_error", on: "a")
+      #expect(ContinuousClock.now - start < .seconds(2))
+      #expect(refusal.contains(#"\"status\":403"#))
+      try await server.engine.publish(
+        ["a", "private-a"].map { Message(channel: try Channel("shop/\($0)"), payload: [0x31]) })
+      _ = try await socket.next("message", on: "private-a")
+      #expect(!socket.texts.contains { $0.contains(#""channel":"a","data":"1""#) })
+    }
+  }
+
+  @Test func `a revoked token ends its subscription, whatever else is granted`() async throws {
+    try await ServerFixture.run { server in
+      let text = try await server.token(for: "private-t")
+      let socket = try await PusherSocket.connect(server, server.closed)
+      try await socket.subscribe("private-t", auth: text)
+      _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-t")
+      let signer = try await server.store.signer(of: server.closed.record.id)
+      guard case .token(let token) = try signer.read(text.utf8) else {
+        throw PusherSocket.Missing()
+      }
+      try await server.store.revoke(token.digest, of: server.closed.record.id, until: token.end)
+      let refusal = try await socket.next("pusher:subscription_error", on: "private-t")
+      #expect(refusal.contains("the token was revoked"))
+    }
+  }
+
+  @Test func `a token decides alone, on a public channel of an open application too`() async throws
+  {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      // It is signed by the other application.
+      try await socket.subscribe("a", auth: try await server.token(for: "a"))
+      let refusal = try await socket.next("pusher:subscription_error", on: "a")
+      #expect(refusal.contains(#"\"status\":401"#))
+      try await socket.subscribe("b", auth: "anything")
+      _ = try await socket.next("pusher_internal:subscription_succeeded", on: "b")
+    }
+  }
+
+  @Test func `a token that only reads sends no client event`() async throws {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.closed)
+      try await socket.subscribe("private-t", auth: try await server.token(for: "private-t"))
+      _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-t")
+      try await socket.send(#"{"event":"client-x","channel":"private-t","data":"1"}"#)
+      let error = try await socket.next("pusher:error")
+      #expect(error.contains(#""code":null"#))
+    }
+  }
+
+  @Test func `a channel that is private has no place for a signature of another connection`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      for auth in [
+        "", "x", "\(server.open.subscribe):", try signature("1.2:private-a", server.open),
+        try signature("\(try socket.socketID):private-a", server.closed),
+      ] {
+        try await socket.subscribe("private-a", auth: auth)
+      }
+      _ = try await socket.wait("five refusals") { list in
+        list.count {
+          if case .text(let text) = $0 { text.contains(#"\"status\":401"#) } else { false }
+        }
+          == 5 ? true : nil
+      }
+    }
+  }
+
+  // MARK: - Presence
+
+  @Test func `a user joins with the first connection, and leaves with the last`() async throws {
+    try await ServerFixture.run { server in
+      let watcher = try await PusherSocket.connect(server, server.open)
+      try await enter(watcher, "presence-a", "w", server.open)
+      _ = try await watcher.next("pusher_internal:subscription_succeeded")
+      let (one, two) = (
+        try await PusherSocket.connect(server, server.open),
+        try await PusherSocket.connect(server, server.open)
+      )
+      for socket in [one, two] {
+        try await enter(socket, "presence-a", "u", server.open)
+        let roster = try await socket.next("pusher_internal:subscription_succeeded")
+        #expect(roster.contains(#"\"ids\":[\"w\",\"u\"]"#))
+        #expect(roster.contains(#"\"count\":2"#))
+      }
+      try await one.send(#"{"event":"pusher:unsubscribe","data":{"channel":"presence-a"}}"#)
+      try await one.send(#"{"event":"pusher:ping"}"#)
+      _ = try await one.next("pusher:pong")
+      try await two.close()
+      _ = try await watcher.next("pusher_internal:member_removed", on: "presence-a")
+      let events = watcher.texts.filter { $0.contains("pusher_internal:member_") }
+      #expect(
+        events == [
+          #"{"event":"pusher_internal:member_added","channel":"presence-a","data":"{\"user_id\":\"u\",\"user_info\":null}"}"#,
+          #"{"event":"pusher_internal:member_removed","channel":"presence-a","data":"{\"user_id\":\"u\"}"}"#,
+        ])
+      #expect(!(one.texts + two.texts).contains { $0.contains("pusher_internal:member_") })
+    }
+  }
+
+  @Test func `a full presence channel refuses a new user, and takes one who is there`() async throws
+  {
+    let hub = PusherHub()
+    let loop = EmbeddedEventLoop()
+    let service = PusherService(HomeGate())
+    let connecting = try #require(
+      PusherConnecting(RawRequest(method: "GET", target: Array("/app/k".utf8))))
+    let application = try ApplicationID(1)
+    let channel = try #require(PusherChannel("presence-a"))
+    func join(_ number: Int, as user: String) throws(PusherRefusal) -> PusherRoster? {
+      let socketID = "1.\(number)"
+      let handle = PusherHandle(
+        PusherConnection(connecting, service), socketID: socketID, application: application,
+        on: loop)
+      return try hub.join(handle, channel, PusherMember(id: user, info: []))
+    }
+    for number in 0..<100 { _ = try join(number, as: "\(number)") }
+    #expect(throws: PusherRefusal.limit("the channel has 100 members")) { try join(100, as: "x") }
+    #expect(try join(101, as: "7")?.count == 100)
+    #expect(hub.occupancy(of: "presence-a", in: application).subscriptionCount == 101)
+  }
+
+  // MARK: - Other protocols
+
+  @Test func `PubNub's messages reach Pusher's clients, and client events PubNub's as signals`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let (pub, sub) = (server.open.publish, server.open.subscribe)
+      let (one, two) = (
+        try await PusherSocket.connect(server, server.open),
+        try await PusherSocket.connect(server, server.open)
+      )
+      for socket in [one, two] {
+        let auth = try signature("\(try socket.socketID):private-a", server.open)
+        try await socket.subscribe("private-a", auth: auth)
+        _ = try await socket.next("pusher_internal:subscription_succeeded")
+      }
+      let grant = try Grant(
+        [.read, .write],
+        on: .init(.application, of: server.open.record.id, holder: .authKey(hash(server))),
+        minutes: 0, start: Date())
+      try await server.store.put([grant])
+      try await Task.sleep(for: .seconds(1))
+      let auth = "auth=key&uuid=admin"
+      let first = try await server.get("/v2/subscribe/\(sub)/private-a/0?tt=0&\(auth)")
+      let place = try #require(ServerFixture.place(in: first.text))
+      async let poll = server.get("/v2/subscribe/\(sub)/private-a/0?tt=\(place)&\(auth)")
+      try await server.waitForPolls(1)
+      try await one.send(
+        #"{"event":"client-x","channel":"private-a","data":{"n":1},"user_id":"admin"}"#)
+      #expect(
+        try await two.next("client-x")
+          == #"{"event":"client-x","channel":"private-a","data":"{\"n\":1}"}"#)
+      let signal = try await poll
+      #expect(signal.text.contains(#""e":1"#))
+      #expect(signal.text.contains(#""d":{"n":1}"#))
+      _ = try await server.get(
+        "/publish/\(pub)/\(sub)/0/private-a/0/%7B%22m%22%3A2%7D?\(auth)")
+      #expect(
+        try await one.next("message")
+          == #"{"event":"message","channel":"private-a","data":"{\"m\":2}"}"#)
+      #expect(!one.texts.contains { $0.contains("client-x") })
+      let history = try await server.get(
+        "/v2/history/sub-key/\(sub)/channel/private-a?\(auth)")
+      #expect(history.text.hasPrefix(#"[[{"m":2}],"#))
+    }
+  }
+
+  private func hash(_ server: ServerFixture) throws -> AuthKeyHash {
+    try server.store.keys.hasher.hash(Array("key".utf8), of: server.open.record.id)
+  }
+
+  // MARK: - Hostile input
+
+  @Test func `hostile frames end their connection alone`() async throws {
+    try await ServerFixture.run { server in
+      let calm = try await PusherSocket.connect(server, server.open)
+      let large = try await PusherSocket.connect(server, server.open)
+      try await large.send(0x81, [UInt8](repeating: 0x78, count: 200_000))
+      #expect(try await large.closeCode() == 1009)
+      let broken = try await PusherSocket.connect(server, server.open)
+      try await broken.send(0x81, [0xFF])
+      #expect(try await broken.closeCode() == 1007)
+      let deep = try await PusherSocket.connect(server, server.open)
+      try await deep.send(String(repeating: "[", count: 100_000))
+      #expect(try await deep.next("pusher:error").contains(#""code":null"#))
+      let flood = try await PusherSocket.connect(server, server.open)
+      for _ in 0..<2_500 { try? await flood.send(#"{"event":"pusher:ping"}"#) }
+      #expect(try await flood.closeCode() == 4100)
+      let many = try await PusherSocket.connect(server, server.open)
+      for number in 0..<501 { try await many.subscribe("a\(number)") }
+      _ = try await many.next("pusher:subscription_error", on: "a500")
+      try await calm.send(#"{"event":"pusher:ping"}"#)
+      _ = try await calm.next("pusher:pong")
+      for socket in [calm, large, broken, deep, flood, many] { try? await socket.close() }
+      for _ in 0..<500 where server.server.pusherConnectionCount > 0 {
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      #expect(server.server.pusherConnectionCount == 0)
+    }
+  }
+}
