@@ -1,5 +1,6 @@
 import AccessControl
 import StrictJSON
+import TestSupport
 import Testing
 
 @testable import MessagingServer
@@ -68,6 +69,25 @@ import Testing
   @Test func `other events are not known`() {
     #expect(command(#"{"event":"pusher:signin","data":{}}"#) == .unknown)
     #expect(command(#"{"event":"x","channel":"a"}"#) == .unknown)
+  }
+
+  @Test func `frames with random changes are read or refused, and bodies too`() {
+    var generator = SeededRandom(seed: 1)
+    let frames = [
+      #"{"event":"pusher:subscribe","data":{"channel":"presence-a","auth":"k:c","channel_data":"{\"user_id\":1}"}}"#,
+      #"{"event":"client-x","channel":"private-a","data":{"n":[1,"\u00e9"]}}"#,
+      #"{"name":"e","channels":["a"],"data":"1","socket_id":"1.2","info":"user_count"}"#,
+    ]
+    for _ in 0..<20_000 {
+      var bytes = Array((frames.randomElement(using: &generator) ?? "").utf8)
+      for _ in 0..<Int.random(in: 1...4, using: &generator) {
+        let index = Int.random(in: bytes.indices, using: &generator)
+        bytes[index] = UInt8.random(in: 0...255, using: &generator)
+      }
+      if case .subscribe(_, _, let data?) = PusherCommand(bytes) { _ = try? PusherMember(data) }
+      _ = try? PusherTrigger(bytes)
+      _ = try? PusherTrigger.batch(bytes)
+    }
   }
 
   // MARK: - What the server sends

@@ -87,16 +87,17 @@ import VaultCrypto
       await server.vault.lock()
       #expect(try await before.closeCode() == 4100)
       let during = try await PusherSocket.open(server, "/app/\(server.open.subscribe)?protocol=7")
+      let start = ContinuousClock.now
       #expect(try await during.closeCode() == 4100)
       #expect(during.texts.count == 1)
+      #expect(ContinuousClock.now - start > .seconds(3))
+      let waiting = try await PusherSocket.open(server, "/app/\(server.open.subscribe)?protocol=7")
       let refused = try await server.send("POST", "/apps/1/events", body: Array("{}".utf8))
       #expect(refused.status == 503)
       #expect(refused.text == #"{"error":"the server is locked"}"#)
       try await server.vault.unlock(with: credentials("secret"))
-      for _ in 0..<1000 where !server.server.knows(server.open.subscribe) {
-        try await Task.sleep(for: .milliseconds(10))
-      }
-      _ = try await PusherSocket.connect(server, server.open)
+      _ = try await waiting.next("pusher:connection_established")
+      #expect(waiting.texts.count == 1)
     }
   }
 
@@ -257,20 +258,40 @@ import VaultCrypto
     }
   }
 
-  @Test func `a full presence channel refuses a new user, and takes one who is there`() async throws
-  {
+  @Test func `a right that ends by time is found without a change`() throws {
+    let hub = PusherHub()
+    let application = try ApplicationID(1)
+    let now = Date()
+    let handles = try (0..<3).map { number in
+      let handle = PusherHandle(
+        try idleConnection(), socketID: "1.\(number)", application: application,
+        on: EmbeddedEventLoop())
+      handle.nextEnd = [nil, now, now + 1][number]
+      #expect(hub.add(handle))
+      return handle
+    }
+    #expect(hub.handles(concernedBy: [], at: now).map(\.socketID) == ["1.1"])
+    #expect(hub.handles(concernedBy: [.application(application)], at: now).count == 3)
+    let other = try AccessChange.application(ApplicationID(2))
+    #expect(hub.handles(concernedBy: [other], at: now).count == 1)
+    withExtendedLifetime(handles) {}
+  }
+
+  private func idleConnection() throws -> PusherConnection {
+    let target = RawRequest(method: "GET", target: Array("/app/k".utf8))
+    return PusherConnection(try #require(PusherConnecting(target)), PusherService(HomeGate()))
+  }
+
+  @Test func `a full presence channel refuses a new user, and takes one who is there`() throws {
     let hub = PusherHub()
     let loop = EmbeddedEventLoop()
-    let service = PusherService(HomeGate())
-    let connecting = try #require(
-      PusherConnecting(RawRequest(method: "GET", target: Array("/app/k".utf8))))
+    let connection = try idleConnection()
     let application = try ApplicationID(1)
     let channel = try #require(PusherChannel("presence-a"))
     func join(_ number: Int, as user: String) throws(PusherRefusal) -> PusherRoster? {
       let socketID = "1.\(number)"
       let handle = PusherHandle(
-        PusherConnection(connecting, service), socketID: socketID, application: application,
-        on: loop)
+        connection, socketID: socketID, application: application, on: loop)
       return try hub.join(handle, channel, PusherMember(id: user, info: []))
     }
     for number in 0..<100 { _ = try join(number, as: "\(number)") }

@@ -22,6 +22,9 @@ final class PusherConnection: ClientSession {
     }
   }
 
+  /// How often a connection looks for an unlock.
+  private static let lookTime = Duration.milliseconds(500)
+
   private let service: PusherService
   private let request: PusherConnecting
   private var transport: (any ClientTransport)?
@@ -36,11 +39,35 @@ final class PusherConnection: ClientSession {
     self.transport = transport
     do throws(PusherEnding) {
       try request.checkVersion()
-      guard let home = service.gate.home else { throw .sealed }
-      guard let application = home.directory.application(subscribeKey: request.key) else {
-        throw .unknownApplication
+      try enter(remainingTime: service.sealedTime)
+    } catch {
+      end(error)
+    }
+  }
+
+  /// Establishes the connection; while the vault is locked, it waits for a time.
+  ///
+  /// Clients that are refused come again after a second: the wait keeps many of them from filling the server with
+  /// handshakes, and serves those that are there after an unlock.
+  private func enter(remainingTime: Duration) throws(PusherEnding) {
+    guard let transport else { return }
+    guard let home = service.gate.home else {
+      guard remainingTime > .zero else { throw .sealed }
+      let me = NIOLoopBound(self, eventLoop: transport.eventLoop)
+      transport.eventLoop.scheduleTask(in: TimeAmount(Self.lookTime)) {
+        me.value.look(remainingTime - Self.lookTime)
       }
-      try establish(home, application, transport.eventLoop)
+      return
+    }
+    guard let application = home.directory.application(subscribeKey: request.key) else {
+      throw .unknownApplication
+    }
+    try establish(home, application, transport.eventLoop)
+  }
+
+  private func look(_ remainingTime: Duration) {
+    do throws(PusherEnding) {
+      try enter(remainingTime: remainingTime)
     } catch {
       end(error)
     }

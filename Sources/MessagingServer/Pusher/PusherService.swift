@@ -12,6 +12,8 @@ struct PusherService: Sendable {
 
   let gate: HomeGate
   var limits = PusherLimits()
+  /// How long a new connection waits for an unlock.
+  var sealedTime = Duration.seconds(5)
 
   init(_ gate: HomeGate) { self.gate = gate }
 

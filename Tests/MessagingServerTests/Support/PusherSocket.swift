@@ -1,9 +1,6 @@
-import FileLayer
 import Foundation
 import NIOCore
-import NIOHTTP1
 import NIOPosix
-import NIOWebSocket
 import StrictJSON
 import Synchronization
 import Testing
