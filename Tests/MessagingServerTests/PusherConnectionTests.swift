@@ -195,6 +195,21 @@ import VaultCrypto
     }
   }
 
+  @Test func `a token with a user is good on a presence channel for that user alone`() async throws
+  {
+    try await ServerFixture.run { server in
+      let token = try await server.token(for: "presence-t", userID: "u")
+      for (userID, answer) in [
+        ("v", "pusher:subscription_error"), ("u", "pusher_internal:subscription_succeeded"),
+      ] {
+        let socket = try await PusherSocket.connect(server, server.closed)
+        try await socket.subscribe(
+          "presence-t", auth: token, data: #"{"user_id":"\#(userID)"}"#)
+        _ = try await socket.next(answer, on: "presence-t")
+      }
+    }
+  }
+
   @Test func `a token that only reads sends no client event`() async throws {
     try await ServerFixture.run { server in
       let socket = try await PusherSocket.connect(server, server.closed)

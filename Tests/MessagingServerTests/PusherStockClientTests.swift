@@ -82,11 +82,11 @@ enum PusherClient {
 
 extension ServerFixture {
   /// A token of the closed application that reads one channel.
-  func token(for channel: String) async throws -> String {
+  func token(for channel: String, userID: String? = nil) async throws -> String {
     var resources = TokenRights()
     resources.channels = [.init(channel, [.read])]
     let contents = try TokenContents(
-      issue: Date(), minutes: 10, resources: resources)
+      issue: Date(), minutes: 10, resources: resources, authorizedUserID: userID)
     return try await store.signer(of: closed.record.id).issue(contents)
   }
 }

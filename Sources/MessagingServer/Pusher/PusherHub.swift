@@ -46,6 +46,18 @@ final class PusherHub: Sendable {
     var subscribers: [String: (handle: PusherHandle, userID: String?)] = [:]
     var roster = PusherRoster()
 
+    mutating func add(
+      _ handle: PusherHandle, _ member: PusherMember?, to name: String
+    ) throws(PusherRefusal) {
+      if let member, try roster.add(member) {
+        // In the lock, so that all get the changes in one order.
+        for (other, _) in subscribers.values {
+          other.tell { $0.send(.memberAdded(channel: name, member)) }
+        }
+      }
+      subscribers[handle.socketID] = (handle, member?.id)
+    }
+
     var occupancy: Occupancy {
       Occupancy(subscriptionCount: subscribers.count, userIDs: roster.userIDs)
     }
@@ -124,21 +136,16 @@ final class PusherHub: Sendable {
   ) throws(PusherRefusal) -> PusherRoster? {
     try state.withLock { (state) throws(PusherRefusal) in
       let name = channel.name.text
-      var room = state.rooms[handle.application]?[name] ?? Room()
-      guard room.subscribers[handle.socketID] == nil else { return member.map { _ in room.roster } }
-      guard state.subscriptionCount < Self.maximumSubscriptionCount else {
-        throw .limit("the server has too many subscriptions")
-      }
-      if let member, try room.roster.add(member) {
-        // In the lock, so that all get the changes in one order.
-        for (other, _) in room.subscribers.values {
-          other.tell { $0.send(.memberAdded(channel: name, member)) }
+      if state.rooms[handle.application]?[name]?.subscribers[handle.socketID] == nil {
+        guard state.subscriptionCount < Self.maximumSubscriptionCount else {
+          throw .limit("the server has too many subscriptions")
         }
+        // In its place, so that its subscribers are not copied. A new room is not full.
+        try state.rooms[handle.application, default: [:]][name, default: Room()]
+          .add(handle, member, to: name)
+        state.subscriptionCount += 1
       }
-      room.subscribers[handle.socketID] = (handle, member?.id)
-      state.rooms[handle.application, default: [:]][name] = room
-      state.subscriptionCount += 1
-      return member.map { _ in room.roster }
+      return member.flatMap { _ in state.rooms[handle.application]?[name]?.roster }
     }
   }
 
