@@ -3,6 +3,7 @@ import ApplicationStore
 import DataVault
 import Foundation
 import MessagingQueue
+import NIOCore
 import NIOEmbedded
 import StrictJSON
 import Synchronization
@@ -110,6 +111,35 @@ import VaultCrypto
     let socket = try #require(kept.withLock { $0 })
     #expect(try await socket.closeCode() == 4200)
     #expect(socket.texts.last?.hasPrefix(#"{"event":"pusher:error","data":{"code":4200,"#) == true)
+  }
+
+  /// A transport that keeps what it is given.
+  private final class Kept: ClientTransport {
+    let eventLoop: any EventLoop
+    let isProtected = true
+    var sent: [String] = []
+
+    init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    func send(_ bytes: [UInt8]) { sent.append(String(decoding: bytes, as: UTF8.self)) }
+    func setReading(_ isReading: Bool) {}
+    func close(_ code: UInt16, _ reason: String) { sent.append("\(code)") }
+  }
+
+  @Test func `a client that answers no ping is ended with 4201, once`() throws {
+    let target = RawRequest(method: "GET", target: Array("/app/k?protocol=7".utf8))
+    let connection = PusherConnection(
+      try #require(PusherConnecting(target)), PusherService(HomeGate()))
+    let kept = Kept(EmbeddedEventLoop())
+    connection.begin(kept)
+    connection.clientIsSilent()
+    connection.clientIsSlow()
+    connection.end()
+    #expect(
+      kept.sent == [
+        #"{"event":"pusher:error","data":{"code":4201,"message":"the client answers no ping"}}"#,
+        "4201",
+      ])
   }
 
   @Test func `a client that does not read is ended with 4100`() async throws {

@@ -225,6 +225,16 @@ struct PusherSessionTests {
     #expect(events.count == 2)
   }
 
+  @Test func `a cache has the newest message that history shows, for 30 minutes`() throws {
+    let hidden = try message("2", at: 200) { $0.isHidden = true }
+    let shown = try message("1", at: 100)
+    let date = shown.timetoken.date
+    #expect(PusherCache.message(in: [], at: date) == nil)
+    #expect(PusherCache.message(in: [hidden], at: date) == nil)
+    #expect(PusherCache.message(in: [hidden, shown], at: date + 1799)?.payload == [0x31])
+    #expect(PusherCache.message(in: [hidden, shown], at: date + 1801) == nil)
+  }
+
   @Test mutating func `the read of an earlier subscription is ignored`() throws {
     guard case .readCache(let channel, let number) = try subscribe("cache-a").last else {
       throw Missing()

@@ -9,7 +9,7 @@ import Testing
 /// Pusher's own SDK for servers, and pysher for clients, unchanged.
 @Suite(.enabled(if: PusherClient.python != nil, "pysher and pusher are not installed"))
 struct PusherStockClientTests {
-  @Test(arguments: ["line", "private", "calls", "cache", "unknown"])
+  @Test(arguments: ["line", "private", "calls", "cache", "encrypted", "unknown"])
   func `the stock clients do this in an open application`(scenario: String) async throws {
     try await ServerFixture.run { server in
       try await PusherClient.check(scenario, server, server.open)

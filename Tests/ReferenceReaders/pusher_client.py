@@ -6,8 +6,9 @@
 Names: id, key, secret, token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
 between prints "not ok" with its error.
 """
-import json, sys, threading, time, traceback
+import base64, hashlib, json, sys, threading, traceback
 
+import nacl.secret
 import pusher
 import pusher.errors
 import pysher
@@ -30,7 +31,8 @@ def equal(what, found, wanted):
 def server(**changes):
     values = {**given, **changes}
     return pusher.Pusher(
-        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), ssl=False)
+        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), ssl=False,
+        encryption_master_key_base64=values.get("master"))
 
 
 class Client:
@@ -211,6 +213,26 @@ def cache():
     equal("its data", info["data"], "2")
     check("its time to live", 1700 < info["ttl"] <= 1800, info)
     equal("none", sender.channel_info("private-cache-b", ["cache"])["cache"], None)
+    channel = client.subscribe("private-cache-b", "client-x")
+    late.subscribe("private-cache-b", "client-x")
+    channel.trigger("client-x", "1")
+    late.gets("private-cache-b", "client-x", ["1"])
+    third = Client()
+    third.subscribe("private-cache-b", "client-x")
+    third.gets("private-cache-b", "pusher:cache_miss", ["{}"])
+
+
+def encrypted():
+    """The server relays what it cannot read."""
+    sender, client = server(master=base64.b64encode(b"k" * 32).decode()), Client()
+    client.subscribe("private-encrypted-z", "e")
+    sender.trigger("private-encrypted-z", "e", {"x": 1})
+    check("an event", client.wait(lambda: client.named("private-encrypted-z", "e")), "none")
+    sealed = json.loads(client.named("private-encrypted-z", "e")[0])
+    key = hashlib.sha256(b"private-encrypted-z" + b"k" * 32).digest()
+    box = nacl.secret.SecretBox(key)
+    text = box.decrypt(base64.b64decode(sealed["ciphertext"]), base64.b64decode(sealed["nonce"]))
+    equal("it opens with the channel's key", json.loads(text), {"x": 1})
 
 
 def closed():

@@ -8,6 +8,14 @@ enum PusherCache {
   /// How many messages are looked at for one that history shows.
   static let lookCount = 100
 
+  /// What a cache has of the newest messages of a channel; nil if there is none.
+  static func message(in page: [LogMessage], at now: Date) -> LogMessage? {
+    guard let message = page.first(where: { MessageNotes($0.headers).isInHistory(at: now) }),
+      now < end(of: message)
+    else { return nil }
+    return message
+  }
+
   /// When a message is too old.
   static func end(of message: LogMessage) -> Date {
     message.timetoken.date.addingTimeInterval(Double(maximumAge.components.seconds))
@@ -17,12 +25,8 @@ enum PusherCache {
 extension OpenHome {
   /// The newest message of a channel that a cache has; nil if there is none.
   func newestMessage(of channel: Channel) async throws(EngineError) -> LogMessage? {
-    let now = now()
     let page = try await engine.history(
       of: channel, in: .newestFirst, maximumCount: PusherCache.lookCount)
-    guard let message = page.first(where: { MessageNotes($0.headers).isInHistory(at: now) }),
-      now < PusherCache.end(of: message)
-    else { return nil }
-    return message
+    return PusherCache.message(in: page, at: now())
   }
 }
