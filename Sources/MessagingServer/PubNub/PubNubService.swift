@@ -170,7 +170,7 @@ struct PubNubExchange: Sendable {
     return false
   }
 
-  /// Does the rest of the call in a task of its own, and answers an error of the engine.
+  /// Does the rest of the call in a task of its own, and answers an error of the engine or the tables.
   ///
   /// - Parameter executor: nil for the threads that all tasks share.
   func run(
@@ -189,13 +189,25 @@ struct PubNubExchange: Sendable {
     }
   }
 
-  private static func refusal(_ error: any Error) -> (Int, String) {
-    if let refusal = error as? PublishingRefusal { return (429, refusal.message) }
-    guard let error = error as? EngineError else { return (500, "Internal Error") }
-    return switch error.code {
-    case .payloadTooLarge: (413, "Message Too Large")
-    case .queueFull: (429, "Storage quota exceeded")
-    case .busy, .diskFull, .stopped, .vaultLocked, .cancelled: (503, "Try again later")
+  static func refusal(_ error: any Error) -> (Int, String) {
+    switch error {
+    case let refusal as PublishingRefusal: (429, refusal.message)
+    case let error as EngineError:
+      switch error.code {
+      case .payloadTooLarge: (413, "Message Too Large")
+      case .queueFull: (429, "Storage quota exceeded")
+      case .busy, .diskFull, .stopped, .vaultLocked, .cancelled: (503, "Try again later")
+      default: (500, "Internal Error")
+      }
+    case let error as ApplicationStoreError:
+      switch error.code {
+      // PubNub's words, which the next two follow.
+      case .tooManyGroups: (400, "Maximum channel group count exceeded.")
+      case .tooManyChannels: (400, "Maximum channel count exceeded.")
+      case .tooManyGrants: (400, "Maximum grant count exceeded.")
+      case .closed: (503, "Try again later")
+      default: error.underlying.map(refusal) ?? (500, "Internal Error")
+      }
     default: (500, "Internal Error")
     }
   }

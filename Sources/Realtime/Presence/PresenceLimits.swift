@@ -6,8 +6,8 @@ package struct PresenceLimits: Sendable {
   package var maximumUserCount = 100_000
   /// The most channels of a user.
   ///
-  /// Default: 500.
-  package var maximumChannelCount = 500
+  /// Default: 3,000, for a call with 1,000 channels and a full group of 2,000.
+  package var maximumChannelCount = 3_000
   /// The most pairs of a user and a channel in an application.
   ///
   /// Default: 1,000,000.
