@@ -33,7 +33,7 @@ extension PubNubExchange {
     do {
       return try FilterExpression(text)
     } catch {
-      throw PubNubRefusal(.subscribe, 481, "Malformed filter expression")
+      throw PubNubRefusal(.subscribe, 481, error.description)
     }
   }
 
@@ -60,7 +60,7 @@ extension OpenHome {
   /// listen to the new members.
   ///
   /// - Parameters:
-  ///   - changes: what of the access has changed; nil for everything.
+  ///   - changes: what of the access has changed.
   ///   - groups: the groups whose members have changed.
   func recheckPolls(_ changes: Set<AccessChange>, groups: Set<DirectoryChanges.Group>) {
     let now = now()
