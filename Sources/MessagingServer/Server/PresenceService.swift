@@ -48,8 +48,12 @@ final class PresenceService: Sendable {
   }
 
   /// Ends the presence of users who gave no sign of life.
+  ///
+  /// In parts, so that calls of clients come between.
   func expire() {
-    try? change { (presence, _, time) throws(PresenceRefusal) in presence.expire(at: time) }
+    repeat {
+      try? change { (presence, _, time) throws(PresenceRefusal) in presence.expire(at: time) }
+    } while read { $0.nextDeadline.map { $0 <= .now } ?? false }
   }
 
   /// Forgets everything, without events.
@@ -67,7 +71,9 @@ final class PresenceService: Sendable {
 enum PresenceJSON {
   /// The message for the presence channel; nil for a name that is too long for one.
   static func message(_ event: PresenceEvent) -> Message? {
-    guard let channel = try? Channel(event.channel.name + "-pnpres") else { return nil }
+    guard let channel = try? Channel(event.channel.name + Channel.presenceSuffix) else {
+      return nil
+    }
     var notes = MessageNotes()
     notes.kind = .presence
     var members: [JSONMember] = []
