@@ -136,12 +136,6 @@ import Testing
         try run.model.setState(
           state, of: user, of: application, on: channels, arrival: arrival, at: now)
       }
-    case 10 where run.random.oneIn(20):
-      run.presence.removeApplication(application)
-      run.model.rows.removeAll { $0.application == application }
-      run.model.intervals.removeAll { $0.application == application }
-      run.model.leaves.removeAll { $0.application == application }
-      return
     default:
       outcome = .events(run.presence.expire(at: now))
       expected = .events(run.model.expire(at: now))

@@ -225,7 +225,6 @@ extension PresenceEvent {
     #expect(try run.join("e\u{301}", "a") == ["join e\u{301} shop/a 2"])
     run.application = "bank"
     #expect(try run.join("\u{E9}", "a") == ["join \u{E9} bank/a 1"])
-    run.presence.removeApplication("shop")
     #expect(run.whereNow("\u{E9}") == ["bank/a"])
     run.presence.removeAll()
     #expect(run.whereNow("\u{E9}").isEmpty && run.presence.nextDeadline == nil)

@@ -64,7 +64,7 @@ struct ApplicationPresence: Sendable {
     _ user: UserID, on channels: [Channel], state: [Channel: [UInt8]], timeout: Duration?,
     arrival: UInt64, at now: PresenceTime
   ) throws(PresenceRefusal) -> [PresenceEvent] {
-    let channels = channels.filter(\.hasPresence)
+    let channels = channels.filter { !$0.isPresence }
     try check(user, joins: channels, state: state)
     departures.removeEnded(at: now.instant)
     let timeout = timeout.map { min(max($0, limits.minimumTimeout), limits.maximumTimeout) }
@@ -97,7 +97,7 @@ struct ApplicationPresence: Sendable {
   ) -> [PresenceEvent] {
     departures.removeEnded(at: now.instant)
     var events: [PresenceEvent] = []
-    for channel in channels where channel.hasPresence {
+    for channel in channels where !channel.isPresence {
       if let known = users[user]?.memberships[channel], known.arrival > arrival { continue }
       events += remove(user, from: channel, by: .leave, at: now)
       departures.insert(

@@ -87,11 +87,6 @@ package struct Presence: Sendable {
     applications.values.lazy.compactMap(\.nextDeadline).min()
   }
 
-  /// Forgets the users of an application, without events.
-  package mutating func removeApplication(_ application: String) {
-    applications[application] = nil
-  }
-
   /// Forgets all users, without events.
   package mutating func removeAll() { applications = [:] }
 
@@ -142,9 +137,6 @@ package struct Presence: Sendable {
 }
 
 extension Channel {
-  /// Whether a subscriber of this name is present: listening to presence is none.
-  var hasPresence: Bool { !name.utf8.suffix(7).elementsEqual("-pnpres".utf8) }
-
   /// The order of the names' bytes.
   func precedes(_ other: Channel) -> Bool {
     name.utf8.lexicographicallyPrecedes(other.name.utf8)
