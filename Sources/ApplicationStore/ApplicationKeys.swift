@@ -140,11 +140,6 @@ package final class ApplicationKeys: Sendable {
   }
 
   private static func associatedData(_ id: ApplicationID, _ name: String) -> [UInt8] {
-    purpose + [0] + bigEndian(id.number) + Array(name.utf8)
+    purpose + [0] + id.bytes + Array(name.utf8)
   }
-}
-
-/// The 8 bytes of a number, the most significant first.
-func bigEndian(_ number: Int64) -> [UInt8] {
-  (0..<8).map { UInt8(truncatingIfNeeded: number >> Int64(56 - 8 * $0)) }
 }

@@ -253,9 +253,7 @@ extension RandomSource {
     var bytes = bytes(count: 16)
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
-    let digits = bytes.map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
-    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }.joined(separator: "-")
+    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Array(bytes[$0]).hexadecimal }
+      .joined(separator: "-")
   }
 }

@@ -20,6 +20,11 @@ public struct ApplicationID: Sendable, Hashable, Comparable, CustomStringConvert
 
   /// The decimal number.
   public var description: String { String(number) }
+
+  /// The number in 8 bytes, the most significant first.
+  package var bytes: [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> Int64(56 - 8 * $0)) }
+  }
 }
 
 /// A set of channels with keys of its own: PubNub's key set, Pusher's app, STOMP's virtual host.

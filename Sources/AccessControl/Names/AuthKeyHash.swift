@@ -56,8 +56,7 @@ public final class AuthKeyHasher: Sendable {
   public func hash(
     _ authKey: [UInt8], of application: ApplicationID
   ) throws(CryptoError) -> AuthKeyHash {
-    let id = (0..<8).map { UInt8(truncatingIfNeeded: application.number >> Int64(56 - 8 * $0)) }
-    let message = id + authKey
+    let message = application.bytes + authKey
     let code = unsafe try HMAC.sha256(key: key, message: message.span.bytes)
     guard let hash = AuthKeyHash(stored: code) else {
       throw CryptoError(.libraryFailure, in: "HMAC")

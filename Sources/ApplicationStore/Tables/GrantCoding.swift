@@ -80,9 +80,9 @@ package struct GrantID: Sendable, Hashable, LosslessStringConvertible {
 
   /// Reads 16 hexadecimal digits of either case; nil for any other text.
   package init?(_ description: String) {
-    guard description.utf8.count == 16, description.utf8.allSatisfy(Self.isDigit) else {
-      return nil
-    }
+    guard description.utf8.count == 16,
+      description.allSatisfy({ $0.isASCII && $0.isHexDigit })
+    else { return nil }
     self.description = description.lowercased()
   }
 
@@ -90,21 +90,9 @@ package struct GrantID: Sendable, Hashable, LosslessStringConvertible {
   ///
   /// - Throws: an error of OpenSSL.
   package init(_ key: Grant.Key) throws(CryptoError) {
-    let named = bigEndian(key.application.number) + key.holder.stored + key.scope.stored
+    let named = key.application.bytes + key.holder.stored + key.scope.stored
     let digest = unsafe try SHA256.digest(named.span.bytes)
-    description = digest.prefix(8).map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.utf8.count == 1 ? "0" + digits : digits
-    }.joined()
-  }
-
-  private static func isDigit(_ character: UInt8) -> Bool {
-    switch character {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-      UInt8(ascii: "A")...UInt8(ascii: "F"):
-      true
-    default: false
-    }
+    description = Array(digest.prefix(8)).hexadecimal
   }
 }
 
