@@ -2,9 +2,9 @@
 ///
 /// The scanner keeps the open objects and arrays in a list instead of on the stack. It does not
 /// compare the names of members, and does not limit numbers.
-package struct JSONScanner {
+struct JSONScanner {
   /// A part of a text.
-  package enum Token: Equatable, Sendable {
+  enum Token: Equatable, Sendable {
     case beginObject
     case endObject
     case beginArray
@@ -27,9 +27,9 @@ package struct JSONScanner {
   }
 
   /// The text.
-  package let bytes: [UInt8]
+  let bytes: [UInt8]
   /// The bytes of the last token; those of a string or a name include the quotation marks.
-  package private(set) var range = 0..<0
+  private(set) var range = 0..<0
 
   private let maximumDepth: Int
   private let acceptsHalfPairs: Bool
@@ -45,7 +45,7 @@ package struct JSONScanner {
   ///   - acceptsHalfPairs: whether an escape can be half a surrogate pair, which the grammar of
   ///     RFC 8259 permits, but which is no character.
   /// - Throws: `byteOrderMark`, `notUTF8`.
-  package init(
+  init(
     _ bytes: [UInt8], maximumDepth: Int, acceptsHalfPairs: Bool = false
   ) throws(JSONFault) {
     self.bytes = bytes
@@ -61,15 +61,15 @@ package struct JSONScanner {
   }
 
   /// How many objects and arrays are open.
-  package var depth: Int { containers.count }
+  var depth: Int { containers.count }
 
   /// Whether the next token begins an object.
-  package var isAtObject: Bool { peek == UInt8(ascii: "{") && expectation == .value }
+  var isAtObject: Bool { peek == UInt8(ascii: "{") && expectation == .value }
 
   /// Advances past one token; nil if the text ended with its value.
   ///
   /// - Throws: the first fault in the text. The scanner is of no use after it.
-  package mutating func next() throws(JSONFault) -> Token? {
+  mutating func next() throws(JSONFault) -> Token? {
     skipSpace()
     switch expectation {
     case .value: return try value()
@@ -92,7 +92,7 @@ package struct JSONScanner {
   /// Advances past a whole value, and returns its bytes without the white space around it.
   ///
   /// The next token must begin a value.
-  package mutating func skipValue() throws(JSONFault) -> Range<Int> {
+  mutating func skipValue() throws(JSONFault) -> Range<Int> {
     let outerDepth = depth
     _ = try next()
     let start = range.lowerBound
@@ -101,7 +101,7 @@ package struct JSONScanner {
   }
 
   /// Checks that nothing but white space follows the text's value.
-  package mutating func end() throws(JSONFault) { _ = try next() }
+  mutating func end() throws(JSONFault) { _ = try next() }
 
   private mutating func value() throws(JSONFault) -> Token {
     let start = position

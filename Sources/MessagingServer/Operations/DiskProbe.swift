@@ -14,8 +14,6 @@ final class DiskProbe: Sendable {
   /// When the last look has succeeded; nil if it has failed, or there was none.
   private let lastSuccess = Mutex<ContinuousClock.Instant?>(nil)
 
-  init() {}
-
   /// Whether the last look has succeeded, and not too long ago.
   func isWritable(at now: ContinuousClock.Instant = .now) -> Bool {
     lastSuccess.withLock { $0.map { now - $0 < Self.patience } ?? false }

@@ -333,7 +333,7 @@ struct PubNubPathParser {
     _ parameter: StaticString, in range: ClosedRange<Int>, _ family: PubNubFamily
   ) throws(PubNubRefusal) -> Int? {
     guard let text = try text(parameter, family), !text.isEmpty else { return nil }
-    guard text.utf8.allSatisfy({ $0.isLetterOrDigit }), let number = Int(text),
+    guard text.utf8.allSatisfy(\.isDigit), let number = Int(text),
       range.contains(number)
     else { throw .invalidArguments(family) }
     return number
@@ -352,7 +352,7 @@ struct PubNubPathParser {
   private static func timetoken(
     _ bytes: ArraySlice<UInt8>, _ family: PubNubFamily
   ) throws(PubNubRefusal) -> Timetoken? {
-    guard (1...17).contains(bytes.count), bytes.allSatisfy({ $0.isLetterOrDigit }),
+    guard (1...17).contains(bytes.count), bytes.allSatisfy(\.isDigit),
       let number = Int64(String(decoding: bytes, as: UTF8.self))
     else { throw .invalidArguments(family) }
     return number == 0 ? nil : Timetoken(rawValue: number) ?? Timetoken(.distantPast)
@@ -360,12 +360,10 @@ struct PubNubPathParser {
 }
 
 extension UInt8 {
+  fileprivate var isDigit: Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= self }
+
   fileprivate var isLetterOrDigit: Bool {
-    switch self {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"):
-      true
-    default: false
-    }
+    isDigit || UInt8(ascii: "a")...UInt8(ascii: "z") ~= self
+      || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self
   }
 }

@@ -19,8 +19,6 @@ struct Admission: Sendable {
     var quietByteCount = 64 << 10
     /// Default: 8.
     var quietOperationCount = 8
-
-    init() {}
   }
 
   private struct Load: Sendable {

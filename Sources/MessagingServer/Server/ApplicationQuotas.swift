@@ -10,8 +10,6 @@ internal import Synchronization
 final class ApplicationQuotas: Sendable {
   private let storedBytes = Mutex<[String: Int]>([:])
 
-  init() {}
-
   /// Counts a message that is about to be published; false if the application has no room for it.
   func take(_ byteCount: Int, of entry: DirectoryEntry) -> Bool {
     storedBytes.withLock { stored in

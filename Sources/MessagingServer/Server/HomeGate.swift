@@ -18,8 +18,6 @@ final class HomeGate: Sendable {
   private let state = Mutex(State())
   private let firstOpening = AsyncStream.makeStream(of: Void.self)
 
-  init() {}
-
   /// Waits until the gate has opened for the first time, or the task is cancelled; one caller can wait.
   func waitForFirstOpening() async {
     for await _ in firstOpening.stream { return }

@@ -12,8 +12,6 @@ struct RequestRate: Sendable {
     ///
     /// Default: 4,000.
     var burstCount = 4_000
-
-    init() {}
   }
 
   private let nanosecondsPerRequest: UInt64

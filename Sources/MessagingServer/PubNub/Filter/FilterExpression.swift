@@ -1,27 +1,27 @@
-package import StrictJSON
+internal import StrictJSON
 
 /// A subscriber's filter (`filter-expr`): which messages it gets.
 ///
 /// The language is PubNub's; docs/reference/pubnub-filters.md has its grammar and what each operator does. A filter is
 /// parsed once and evaluated for each message, in bounded time.
-package struct FilterExpression: Sendable {
+struct FilterExpression: Sendable {
   /// The longest text, in bytes.
-  package static let maximumByteCount = 4_096
+  static let maximumByteCount = 4_096
   /// The most parentheses and unary operators around one another.
-  package static let maximumDepth = 32
+  static let maximumDepth = 32
   /// The most operands, operators and steps of paths.
-  package static let maximumNodeCount = 256
+  static let maximumNodeCount = 256
   /// The most steps of one evaluation: bytes that are compared, members and elements that are passed.
-  package static let maximumStepCount = 1 << 18
+  static let maximumStepCount = 1 << 18
 
   private let root: FilterNode?
   /// Whether an evaluation reads the payload, so that the caller has to parse it.
-  package let readsPayload: Bool
+  let readsPayload: Bool
 
   /// Parses a filter; an empty one matches every message.
   ///
   /// - Throws: the first fault.
-  package init(_ text: String) throws(FilterFault) {
+  init(_ text: String) throws(FilterFault) {
     var parser = FilterParser(text)
     root = try parser.parse()
     readsPayload = parser.readsPayload
@@ -32,7 +32,7 @@ package struct FilterExpression: Sendable {
   /// - Parameters:
   ///   - payload: the message; null if it is no JSON or ``readsPayload`` is false.
   ///   - meta: what the publisher said about the message; null if nothing.
-  package func matches(payload: JSONValue, meta: JSONValue) -> Bool {
+  func matches(payload: JSONValue, meta: JSONValue) -> Bool {
     guard let root else { return true }
     var evaluation = FilterEvaluation(
       payload: payload, meta: meta, remainingStepCount: Self.maximumStepCount)
@@ -45,9 +45,9 @@ package struct FilterExpression: Sendable {
 }
 
 /// Why a text is no filter, and where.
-package struct FilterFault: Error, Sendable, Hashable, CustomStringConvertible {
+struct FilterFault: Error, Sendable, Hashable, CustomStringConvertible {
   /// What is wrong.
-  package enum Reason: Sendable, Hashable {
+  enum Reason: Sendable, Hashable {
     case tooLong, tooDeep, tooManyNodes
     case missingOperand, missingOperator, missingParenthesis, missingBracket
     case missingName, invalidIndex, unterminatedText, invalidNumber
@@ -55,12 +55,12 @@ package struct FilterFault: Error, Sendable, Hashable, CustomStringConvertible {
     case chainedComparison
   }
 
-  package let reason: Reason
+  let reason: Reason
   /// The byte of the text.
-  package let offset: Int
+  let offset: Int
 
   /// What is wrong and where, without the text.
-  package var description: String {
+  var description: String {
     let what =
       switch reason {
       case .tooLong: "is longer than \(FilterExpression.maximumByteCount) bytes"
