@@ -36,6 +36,6 @@ public struct AccessError: Error, Sendable, Equatable, CustomStringConvertible {
     self.hint = hint
   }
 
-  /// The message, and the hint behind it.
-  public var description: String { hint.map { "\(message); \($0)" } ?? message }
+  /// The message, and the hint in brackets.
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }

@@ -28,6 +28,6 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     self.hint = hint
   }
 
-  /// The message, and the hint behind it.
-  package var description: String { hint.map { "\(message); \($0)" } ?? message }
+  /// The message, and the hint in brackets.
+  package var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }
