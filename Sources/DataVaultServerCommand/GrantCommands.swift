@@ -107,8 +107,8 @@ struct GrantListCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List the grants of an application.",
     discussion: """
-      Auth keys are stored as hashes, and the list shows the beginning of each. An auth key chooses the grants of its \
-      holder.
+      Auth keys are stored as hashes, and the list shows the beginning of each. With an auth key, it lists the grants \
+      for that key alone.
       """)
 
   @OptionGroup var application: ApplicationArgument

@@ -20,7 +20,7 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
 
       It prints one line for each address: listening on http://127.0.0.1:8080. Without a password it starts, listens, \
       and is sealed until datavault unlock messaging. datavault lock seals it again. SIGTERM ends it after the requests \
-      under way, SIGHUP reads the certificate again.
+      under way. SIGHUP reads the certificate and opens the access log again.
       """)
 
   @Option(

@@ -112,7 +112,9 @@ struct TokenGrantCommand: AsyncParsableCommand, VaultAccess {
       throw CommandFailure(.notFound, "\(path) cannot be read", hint: "check --meta-file")
     }
     guard bytes.count <= limit else {
-      throw CommandFailure(.badData, "\(path) has more than \(limit) bytes")
+      throw CommandFailure(
+        .badData, "\(path) has more than \(limit) bytes", hint: "--meta-file needs a smaller object"
+      )
     }
     do {
       return try JSONReader.object([UInt8](bytes))
