@@ -151,7 +151,7 @@ struct HistoryReader: Sendable {
 
   /// The newest messages between the call's bounds, or the oldest if it is reversed; the oldest comes first.
   ///
-  /// - Parameter byteBudget: reduced by what was read; the first message is always read.
+  /// - Parameter byteBudget: reduced by what was read. A first message is read unless nothing is left of it.
   func messages(
     of channel: Channel, _ call: HistoryCall, count: Int, byteBudget: inout Int
   ) async throws -> [LogMessage] {
