@@ -87,28 +87,22 @@ struct SubscribeEnvelope {
   /// The one region of this server; Swift's SDK expects one digit.
   static let region = 1
 
-  private var json: [UInt8] = []
-  private var isEmpty = true
+  private var json = JSONListBuilder(#"{"t":{"t":""#)
 
   /// `t` comes first, because Swift's SDK looks for it there when it cannot decode the rest.
   init(_ place: Timetoken) {
     // An empty log ends before the first place of 17 digits.
     let place = max(place, Timetoken(.distantPast))
-    json += #"{"t":{"t":""#.utf8
-    json += place.description.utf8
-    json += #"","r":"#.utf8
-    json += String(Self.region).utf8
-    json += #"},"m":["#.utf8
+    json.bytes += #"\#(place)","r":\#(Self.region)},"m":["#.utf8
   }
 
   mutating func append(_ event: EventJSON, through source: Subscription.Source) {
-    if !isEmpty { json.append(UInt8(ascii: ",")) }
-    isEmpty = false
-    event.append(to: &json, through: source)
+    json.beginElement()
+    event.append(to: &json.bytes, through: source)
   }
 
   /// The response of HTTP.
-  var response: HTTPResponse { HTTPResponse(200, json + "]}".utf8) }
+  var response: HTTPResponse { HTTPResponse(200, json.bytes + "]}".utf8) }
 }
 
 extension Channel {

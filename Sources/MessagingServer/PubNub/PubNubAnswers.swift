@@ -83,3 +83,16 @@ extension PubNubRefusal {
     }
   }
 }
+
+/// JSON that is written element by element, with a comma before each but the first.
+struct JSONListBuilder {
+  var bytes: [UInt8]
+  private var isEmpty = true
+
+  init(_ beginning: StaticString) { bytes = Array("\(beginning)".utf8) }
+
+  mutating func beginElement() {
+    if !isEmpty { bytes.append(UInt8(ascii: ",")) }
+    isEmpty = false
+  }
+}

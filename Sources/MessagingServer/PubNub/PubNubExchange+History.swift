@@ -181,19 +181,6 @@ struct HistoryReader: Sendable {
   }
 }
 
-/// JSON that is written element by element, with a comma before each but the first.
-struct JSONListBuilder {
-  var bytes: [UInt8]
-  private var isEmpty = true
-
-  init(_ beginning: StaticString) { bytes = Array("\(beginning)".utf8) }
-
-  mutating func beginElement() {
-    if !isEmpty { bytes.append(UInt8(ascii: ",")) }
-    isEmpty = false
-  }
-}
-
 extension Timetoken {
   /// The place directly before this one; nil before the first.
   fileprivate var previous: Timetoken? { Timetoken(rawValue: rawValue - 1) }
