@@ -208,4 +208,31 @@ import VaultCrypto
       #expect((answer.status, answer.text) == (200, "{}"))
     }
   }
+
+  @Test func `logs and metrics have templates, and nothing that a client sent`() async throws {
+    let folder = ScratchFolder()
+    let writer = try LineWriter(folder("log"), .json)
+    let registry = PrometheusRegistry()
+    try await ServerFixture.run({
+      $0.operations = ServerOperations(registry: registry, accessLog: AccessLog(writer))
+    }) { server in
+      let socket = try await PusherSocket.connect(server, server.open)
+      try await socket.subscribe("channel1")
+      _ = try await socket.next("pusher_internal:subscription_succeeded")
+      _ = try await post(server, #"{"name":"name1","channel":"channel1","data":"pay1oad"}"#)
+      _ = try await socket.next("name1")
+      _ = try await get(server, "channels/channel1")
+      await writer.flush()
+      let log = folder.contents(of: "log") ?? ""
+      let everything = log + registry.text
+      for route in [Route.pusherConnection, .pusherEvents, .pusherChannel] {
+        #expect(log.contains(#""route":"\#(route.rawValue)""#))
+      }
+      #expect(log.contains(#""application":\#(server.open.record.id),"status":101"#))
+      #expect(everything.contains("datavault_server_messages_published_total 1"))
+      for word in ["channel1", "name1", "pay1oad", server.open.subscribe, "auth_"] {
+        #expect(!everything.contains(word))
+      }
+    }
+  }
 }

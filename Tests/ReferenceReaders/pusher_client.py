@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives a message server with the stock Pusher clients for Python, unchanged: pysher as the client, pusher as the server.
+"""Drives a message server with Pusher's stock clients for Python, unchanged: pysher as the client, pusher as the server.
 
     pusher_client.py SCENARIO HOST:PORT [NAME=VALUE ...]
 
