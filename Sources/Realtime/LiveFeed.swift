@@ -10,6 +10,9 @@ package final class LiveFeed: Sendable {
   /// It must not block.
   package typealias Handler = @Sendable (Result<[LiveEvent], EngineError>) -> Void
 
+  /// Calls `body` now or later.
+  package typealias Scheduler = @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
+
   private struct State {
     /// The place up to which the subscriber has everything.
     var place: Timetoken
@@ -28,13 +31,22 @@ package final class LiveFeed: Sendable {
   }
 
   private let realtime: Realtime
+  private let schedule: Scheduler
   private let handler: Handler
   private let state: Mutex<State>
   private let numbers = Atomic(0)
 
   /// A feed without channels.
-  package init(_ realtime: Realtime, _ handler: @escaping Handler) {
+  ///
+  /// Each poll is one of all channels, so a subscriber that adds many should have them polled together.
+  ///
+  /// - Parameter schedule: when to poll after a change of the channels; no event is lost until then. Default:
+  ///   immediately.
+  package init(
+    _ realtime: Realtime, schedule: @escaping Scheduler = { $0() }, _ handler: @escaping Handler
+  ) {
     self.realtime = realtime
+    self.schedule = schedule
     self.handler = handler
     state = Mutex(State(place: realtime.place))
   }
@@ -78,7 +90,8 @@ package final class LiveFeed: Sendable {
       }
     }
     if let waiting { realtime.cancel(waiting) }
-    if runs { run() }
+    // The first of several calls polls.
+    if runs { schedule { [self] in run() } }
   }
 
   /// Polls and delivers until a poll waits; a loop, because an answer that is there already comes in the call.

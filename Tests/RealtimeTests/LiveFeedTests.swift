@@ -92,6 +92,38 @@ import Testing
     }
   }
 
+  @Test func `changes that are polled later together lose and repeat nothing`() async throws {
+    let later = Mutex<[@Sendable () -> Void]>([])
+    func poll() {
+      let bodies = later.withLock { later in
+        defer { later = [] }
+        return later
+      }
+      for body in bodies { body() }
+    }
+    try await whileDistributing {
+      let feed = LiveFeed(realtime, schedule: { body in later.withLock { $0.append(body) } }) {
+        [received] in received.take($0)
+      }
+      feed.add(a)
+      poll()
+      try await publish("1", to: a)
+      try await received.wait(for: "1")
+      let place = realtime.place
+      feed.add(b)
+      feed.remove(a)
+      feed.add(a)
+      for number in 2...4 { try await publish("\(number)", to: number == 3 ? b : a) }
+      while realtime.place == place { try await Task.sleep(for: .milliseconds(1)) }
+      #expect(received.texts == ["1"])
+      #expect(realtime.waitingCount == 0)
+      poll()
+      try await received.wait(for: "4")
+      #expect(received.texts == ["1", "2", "3", "4"])
+      feed.end()
+    }
+  }
+
   @Test func `the end of the distribution ends a feed`() async throws {
     let ends = AsyncStream.makeStream(of: EngineError.Code.self)
     try await whileDistributing {

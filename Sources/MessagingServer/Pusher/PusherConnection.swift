@@ -80,7 +80,8 @@ final class PusherConnection: ClientSession {
     let handle = PusherHandle(
       self, socketID: socketID, application: application.id, on: eventLoop)
     // A failure needs nothing: the home closes, and ends its connections.
-    let feed = LiveFeed(home.realtime) { result in
+    // After the messages that have come together.
+    let feed = LiveFeed(home.realtime, schedule: { eventLoop.execute($0) }) { result in
       guard case .success(let events) = result else { return }
       handle.tell { $0.deliver(events) }
     }
