@@ -4,12 +4,16 @@ internal import COpenSSL
 ///
 /// Neither resists collisions: they protect nothing, and only name what the other side expects.
 public enum LegacyDigest {
-  /// MD5 (RFC 1321): 16 bytes. Pusher's HTTP API names a body by it.
+  /// MD5 (RFC 1321): 16 bytes.
+  ///
+  /// Pusher's HTTP API names a body by it.
   public static func md5(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
     try digest(bytes, "MD5", byteCount: 16)
   }
 
-  /// SHA-1 (RFC 3174): 20 bytes. A WebSocket's handshake uses it.
+  /// SHA-1 (RFC 3174): 20 bytes.
+  ///
+  /// A WebSocket's handshake uses it.
   public static func sha1(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
     try digest(bytes, "SHA1", byteCount: 20)
   }
