@@ -30,6 +30,12 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
   var listen: [ListenAddress] = []
 
   @Option(
+    help: ArgumentHelp(
+      "An address for STOMP without HTTP, in the same forms. Can be repeated.",
+      valueName: "address"))
+  var stompListen: [ListenAddress] = []
+
+  @Option(
     help: ArgumentHelp("The certificate chain for TLS, in PEM.", valueName: "file"),
     completion: .file())
   var tlsCertificate: String?
@@ -74,6 +80,9 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     try configuration.listen(
       on: listen.isEmpty ? [ListenAddress("127.0.0.1:8080")].compactMap(\.self) : listen,
       operations: operations.operationsListen, inherited: inherited, identity: identity)
+    configuration.stompListening = stompListen.map {
+      .init($0, identity: $0.isUnix ? nil : identity)
+    }
     let log = try operations.configure(&configuration)
     let reload = await ReloadService(configuration.operations, identity.map { [$0] } ?? [])
     let vault = try await ServerVault.prepare(

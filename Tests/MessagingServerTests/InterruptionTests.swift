@@ -74,4 +74,32 @@ struct InterruptionTests {
     #expect(!sealed.contains(Array(server.keys.secretKey.utf8)))
     #expect(sealed.expandedKeys().isEmpty)
   }
+
+  /// DATAVAULT_STOMP_KILLS: how often the server is killed; default: 3.
+  @Test(.enabled(if: STOMPClient.python != nil, "stomp.py is not installed"))
+  func `kill -9 loses no message of STOMP workers, and repeats none after its acknowledgement`()
+    async throws
+  {
+    struct Totals: Decodable {
+      let interruptions, acknowledged, lost, undone, repeated: Int
+      let seconds: Double
+    }
+    let count = setting("DATAVAULT_STOMP_KILLS") ?? 3
+    let arguments = [
+      "-W", "ignore", Repository.path("Tests/ReferenceReaders/stomp_interruptions.py"),
+      Program.datavaultd, scratch.path("home"), String(count),
+    ]
+    let python = try #require(STOMPClient.python)
+    let program = try await PubNubClient.onBlockingThread { try Program.run(python, arguments) }
+    try #require(!program.output.isEmpty, "\(program.errors)")
+    let totals = try JSONDecoder().decode(Totals.self, from: Data(program.output))
+    print("server STOMP runs: \(program.text.trimmingCharacters(in: .newlines))")
+    #expect(totals.interruptions == count)
+    #expect(totals.acknowledged > count)
+    #expect(totals.lost == 0)
+    #expect(totals.undone == 0)
+    #expect(totals.repeated == 0)
+    // Leases that the killed server left end 30 seconds after they began, or were extended.
+    #expect(totals.seconds < 45)
+  }
 }

@@ -103,6 +103,11 @@ public final class SecretKey: Sendable {
     unsafe try HMAC.sha256(key: key, message: message.span.bytes)
   }
 
+  /// Whether a caller has sent the key itself, in time that depends on the length alone.
+  package func isEqual(to text: [UInt8]) -> Bool {
+    key.withBytes { unsafe isEqualInConstantTime($0, text.span.bytes) }
+  }
+
   /// A key of its own for one purpose, by HKDF-SHA-256.
   ///
   /// - Throws: an error of OpenSSL.

@@ -18,6 +18,15 @@ extension MessagingEngine {
     }
   }
 
+  /// Whether a channel has a consumer, for a server that asks a right of who adds one.
+  package func hasConsumer(
+    _ consumer: Consumer, of channel: Channel
+  ) async throws(EngineError) -> Bool {
+    try await access.read(during: "looking for a consumer") { db in
+      try ConsumerRecord.find(consumer, of: channel, db) != nil
+    }
+  }
+
   /// Removes a consumer, its deliveries and its dead letters.
   ///
   /// The log then drops the messages that no other consumer needs, unless the channel keeps them.

@@ -11,6 +11,11 @@ protocol ClientTransport: AnyObject {
   /// Sends one message of a WebSocket, or bytes of a stream.
   func send(_ bytes: [UInt8])
 
+  /// Sends what its session bounds by itself, so that it does not count as too much for a slow client.
+  ///
+  /// - Parameter whenSent: called on the event loop when the system has taken the bytes, unless the connection is lost.
+  func send(_ bytes: [UInt8], whenSent: @escaping () -> Void)
+
   /// Stops reading, or reads on: a session that cannot take more lets TCP slow its client down.
   func setReading(_ isReading: Bool)
 

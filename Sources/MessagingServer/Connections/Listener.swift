@@ -1,19 +1,49 @@
 internal import Glibc
 internal import NIOCore
-internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
+
+/// What is spoken on the connections of a listener.
+struct ListenerProtocol: Sendable {
+  /// The scheme of URLs; with TLS, an `s` follows.
+  let scheme: String
+  /// Adds the protocol's handlers to a new connection.
+  ///
+  /// - Parameter isProtected: whether no one can read or change what passes.
+  let configure: @Sendable (_ channel: any Channel, _ isProtected: Bool) throws -> Void
+
+  /// HTTP/1.1, and WebSockets.
+  static func http(
+    _ limits: HTTPLimits, _ operations: ServerOperations,
+    _ answer: @escaping @Sendable (HTTPExchange) -> Void
+  ) -> ListenerProtocol {
+    ListenerProtocol(scheme: "http") { channel, isProtected in
+      try HTTPConnection.configure(
+        channel,
+        HTTPConnection(
+          limits: limits, isProtected: isProtected, operations: operations, answer: answer))
+    }
+  }
+
+  /// A stream of bytes for each session.
+  static func stream(
+    _ scheme: String, _ makeSession: @escaping @Sendable () -> any ClientSession
+  ) -> ListenerProtocol {
+    ListenerProtocol(scheme: scheme) { channel, isProtected in
+      try channel.pipeline.syncOperations.addHandler(
+        StreamConnection(makeSession(), isProtected: isProtected, on: channel.eventLoop))
+    }
+  }
+}
 
 /// A listening socket and the connections that it accepts.
 struct Listener: Sendable {
   /// What each connection gets.
   struct Configuration: Sendable {
-    var limits = HTTPLimits()
     let connections: ConnectionSet
-    let operations: ServerOperations
-    /// Nil for plain HTTP.
+    /// Nil for no TLS.
     var identity: TLSIdentity?
-    let answer: @Sendable (HTTPExchange) -> Void
+    let spoken: ListenerProtocol
   }
 
   /// The longest queue of connections that the system has not handed over yet: listen(2).
@@ -40,7 +70,8 @@ struct Listener: Sendable {
         case .inherited(let descriptor): try await bootstrap.withBoundSocket(descriptor).get()
         }
       return Listener(
-        channel: channel, url: url(of: channel, isEncrypted: configuration.identity != nil))
+        channel: channel,
+        url: url(of: channel, configuration.spoken, isEncrypted: configuration.identity != nil))
     } catch {
       throw ServerError(
         .cannotListen, "cannot listen on \(address): \(error)",
@@ -81,11 +112,7 @@ struct Listener: Sendable {
           }
           let isProtected =
             configuration.identity != nil || channel.remoteAddress?.isLoopback ?? true
-          try HTTPConnection.configure(
-            channel,
-            HTTPConnection(
-              limits: configuration.limits, isProtected: isProtected,
-              operations: configuration.operations, answer: configuration.answer))
+          try configuration.spoken.configure(channel, isProtected)
         }
       }
   }
@@ -94,8 +121,10 @@ struct Listener: Sendable {
     _ = channel.setOption(.tcpOption(.tcp_nodelay), value: 1)
   }
 
-  private static func url(of channel: any Channel, isEncrypted: Bool) -> String {
-    let scheme = isEncrypted ? "https" : "http"
+  private static func url(
+    of channel: any Channel, _ spoken: ListenerProtocol, isEncrypted: Bool
+  ) -> String {
+    let scheme = spoken.scheme + (isEncrypted ? "s" : "")
     guard let address = channel.localAddress else { return scheme }
     if let path = address.pathname, !path.isEmpty { return "\(scheme)+unix://\(path)" }
     let port = address.port.map { ":\($0)" } ?? ""

@@ -174,14 +174,28 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
 
   func send(_ bytes: [UInt8]) {
     guard state == .open else { return }
-    send(.text, ByteBuffer(bytes: bytes))
+    send(Self.opcode(of: bytes), ByteBuffer(bytes: bytes))
     if context?.channel.isWritable == false { session.clientIsSlow() }
   }
 
-  private func send(_ opcode: WebSocketOpcode, _ bytes: ByteBuffer) {
+  func send(_ bytes: [UInt8], whenSent: @escaping () -> Void) {
+    guard state == .open, let context else { return }
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.assumeIsolated().whenSuccess(whenSent)
+    send(Self.opcode(of: bytes), ByteBuffer(bytes: bytes), promise)
+  }
+
+  /// A text message must be UTF-8 (RFC 6455, 5.6).
+  private static func opcode(of bytes: [UInt8]) -> WebSocketOpcode {
+    String(validating: bytes, as: UTF8.self) == nil ? .binary : .text
+  }
+
+  private func send(
+    _ opcode: WebSocketOpcode, _ bytes: ByteBuffer, _ promise: EventLoopPromise<Void>? = nil
+  ) {
     guard let context else { return }
     let frame = WebSocketFrame(fin: true, opcode: opcode, data: bytes)
-    context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    context.writeAndFlush(wrapOutboundOut(frame), promise: promise)
   }
 
   func close(_ code: UInt16, _ reason: String) {

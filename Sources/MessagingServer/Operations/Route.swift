@@ -30,6 +30,8 @@ enum Route: String, Sendable, CaseIterable {
   case pusherChannel = "/apps/{id}/channels/{channel}"
   case pusherUsers = "/apps/{id}/channels/{channel}/users"
   case pusherTermination = "/apps/{id}/users/{user}/terminate_connections"
+  /// A connection of STOMP, over a stream or a WebSocket.
+  case stompConnection = "/stomp"
   /// A part of PubNub that this server does not have.
   case unavailable
   case live = "/health/live"

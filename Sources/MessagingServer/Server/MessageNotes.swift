@@ -22,6 +22,8 @@ struct MessageNotes: Sendable, Equatable {
   var eventName: String?
   /// The Pusher connection that does not get the message.
   var excludedSocketID: String?
+  /// The type of the payload that a STOMP client has named; nil if its publisher named none.
+  var contentType: String?
   /// The user that the application's signature names as the sender of a client event.
   var userID: String?
   /// Whether history leaves the message out: PubNub's `store=0`.
@@ -38,6 +40,7 @@ struct MessageNotes: Sendable, Equatable {
     customType = headers[Self.prefix + "type"]
     eventName = headers[Self.prefix + "event"]
     excludedSocketID = headers[Self.prefix + "excluded"]
+    contentType = headers[Self.prefix + "content-type"]
     userID = headers[Self.prefix + "user"]
     isHidden = headers[Self.prefix + "hidden"] == "1"
     expiration = headers[Self.prefix + "expires"].flatMap(Timetoken.init)
@@ -51,6 +54,7 @@ struct MessageNotes: Sendable, Equatable {
     headers[Self.prefix + "type"] = customType
     headers[Self.prefix + "event"] = eventName
     headers[Self.prefix + "excluded"] = excludedSocketID
+    headers[Self.prefix + "content-type"] = contentType
     headers[Self.prefix + "user"] = userID
     if isHidden { headers[Self.prefix + "hidden"] = "1" }
     headers[Self.prefix + "expires"] = expiration?.description

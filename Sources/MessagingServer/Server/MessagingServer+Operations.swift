@@ -18,10 +18,9 @@ extension MessagingServer {
     let listener = try await Listener.start(
       at: listening.address, on: group,
       Listener.Configuration(
-        limits: configuration.limits,
         connections: ConnectionSet(maximumCount: Self.maximumConnectionCount),
-        operations: configuration.operations, identity: listening.identity
-      ) { service.answer($0) })
+        identity: listening.identity,
+        spoken: .http(configuration.limits, configuration.operations) { service.answer($0) }))
     guard listener.isLocal || configuration.allowsRemoteOperations else {
       await listener.close()
       throw ServerError(

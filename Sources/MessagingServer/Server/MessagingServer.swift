@@ -117,15 +117,19 @@ package final class MessagingServer: Service {
   private func listen(_ group: any EventLoopGroup) async throws {
     let pubNub = PubNubService(gate, operations, holdTime: configuration.holdTime)
     let pusher = PusherService(gate)
+    let stomp = STOMPService(gate, operations)
     let health = OperationsService(operations: operations, connections: connections, gate: gate)
+    let http = ListenerProtocol.http(configuration.limits, operations) {
+      if !health.answersHealth($0), !stomp.answers($0), !pusher.answers($0) { pubNub.answer($0) }
+    }
     let isSecured = try await vault.status().isSecured
-    for listening in configuration.listening {
+    for (listening, spoken) in configuration.listening.map({ ($0, http) })
+      + configuration.stompListening.map({ ($0, .stream("stomp", stomp.makeSession)) })
+    {
       let listener = try await Listener.start(
         at: listening.address, on: group,
         Listener.Configuration(
-          limits: configuration.limits, connections: connections, operations: operations,
-          identity: listening.identity
-        ) { if !health.answersHealth($0), !pusher.answers($0) { pubNub.answer($0) } })
+          connections: connections, identity: listening.identity, spoken: spoken))
       listeners.withLock { $0.append(listener) }
       try requirePermission(for: listener, listening, isSecured: isSecured)
     }

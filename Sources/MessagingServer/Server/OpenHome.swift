@@ -16,6 +16,8 @@ final class OpenHome: Sendable {
   let presence: PresenceService
   let polls = PollRegistry()
   let pusher = PusherHub()
+  let stomp = STOMPHub()
+  let leases: LeaseService
   /// The events of clients for other clients.
   let signals: SignalQueue
   let quotas = ApplicationQuotas()
@@ -35,6 +37,7 @@ final class OpenHome: Sendable {
     self.now = now
     presence = PresenceService(realtime, now: now)
     signals = SignalQueue(realtime)
+    leases = LeaseService(engine)
   }
 
   /// The greater of the clock and the end of the log: what `/time` answers.
@@ -72,6 +75,7 @@ extension OpenHome {
       group.addTask { try await self.realtime.run() }
       group.addTask { try await self.presence.run() }
       group.addTask { try await self.signals.run() }
+      group.addTask { try await self.leases.run() }
       group.addTask { try await self.followChanges() }
       group.addTask { try await self.sweep() }
       defer { group.cancelAll() }
@@ -114,6 +118,9 @@ extension OpenHome {
     for handle in pusher.handles(concernedBy: changes.access, at: now()) {
       handle.tell { $0.recheck(changes.access) }
     }
+    for handle in stomp.handles(concernedBy: changes.access, at: now()) {
+      handle.tell { $0.recheck(changes.access) }
+    }
     return changes
   }
 
@@ -122,6 +129,8 @@ extension OpenHome {
   /// - Parameter isStopping: whether the server stops; otherwise its vault was locked.
   func close(isStopping: Bool) {
     pusher.close(isStopping ? .stopping : .sealed)
+    leases.close()
+    stomp.close(isStopping ? .stopping : .sealed)
     signals.finish()
     directory.close()
     presence.removeAll()

@@ -17,6 +17,16 @@ enum PublishingRefusal: Error, Sendable, Equatable {
   }
 }
 
+/// What a transaction does to leases.
+struct LeaseSettlements: Sendable {
+  var acknowledged: [LeaseToken] = []
+  var released: [LeaseToken] = []
+  var rejected: [LeaseToken] = []
+
+  /// The reason that a rejection leaves at a dead letter.
+  static let rejectionReason = "rejected by its receiver"
+}
+
 extension OpenHome {
   /// Publishes messages of an application, all or none, for every protocol: they are on the disk when it returns.
   ///
@@ -25,6 +35,32 @@ extension OpenHome {
   ///   the engine.
   func publish(
     _ messages: [Message], of application: DirectoryEntry
+  ) async throws -> [Timetoken] {
+    try await admit(messages, of: application) { try await engine.publish(messages) }
+  }
+
+  /// Publishes messages and settles leases in one transaction: all is on the disk when it returns, or nothing is done.
+  ///
+  /// - Throws: the errors of ``publish(_:of:)``; `unknownLease` if one lease was lost.
+  func publish(
+    _ messages: [Message], settling leases: LeaseSettlements, of application: DirectoryEntry
+  ) async throws -> [Timetoken] {
+    try await admit(messages, of: application) { [engine] in
+      try await engine.write { db in
+        let places = try engine.publish(messages, in: db)
+        try engine.acknowledge(leases.acknowledged, in: db)
+        try engine.release(leases.released, in: db)
+        try engine.reject(
+          leases.rejected, reason: LeaseSettlements.rejectionReason, in: db)
+        return places
+      }
+    }
+  }
+
+  /// Runs `body` when the messages have a place before the commit queue, and counts them.
+  private func admit(
+    _ messages: [Message], of application: DirectoryEntry,
+    _ body: () async throws -> [Timetoken]
   ) async throws -> [Timetoken] {
     let byteCount = messages.reduce(0) { $0 + $1.payload.count }
     guard operations.admission.take(byteCount, of: application.id) else {
@@ -36,7 +72,7 @@ extension OpenHome {
       operations.metrics?.count(.quota)
       throw PublishingRefusal.quota
     }
-    let places = try await engine.publish(messages)
+    let places = try await body()
     for message in messages { operations.metrics?.countPublished(byteCount: message.payload.count) }
     return places
   }

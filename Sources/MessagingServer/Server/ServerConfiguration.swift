@@ -16,6 +16,10 @@ package struct ServerConfiguration: Sendable {
   }
 
   package var listening: [Listening]
+  /// Where STOMP is spoken, without HTTP.
+  ///
+  /// Default: nowhere; STOMP over WebSocket is served beside HTTP.
+  package var stompListening: [Listening] = []
   /// Where health and metrics are served; nil for health alone, on the addresses of the clients.
   package var operationsListening: Listening?
   /// Whether other machines reach the metrics.

@@ -29,6 +29,8 @@ final class ServerFixture: Sendable {
   }
 
   let url: String
+  /// Where STOMP is spoken, if it is.
+  let stompURL: String?
   let open: Keys
   let closed: Keys
   let engine: MessagingEngine
@@ -53,6 +55,7 @@ final class ServerFixture: Sendable {
     configuration.engine.logger = configuration.logger
     configuration.operations = ServerOperations(logger: configuration.logger)
     configure(&configuration)
+    let speaksSTOMP = !configuration.stompListening.isEmpty
     let messages = MessagingService(home, vault: vault, configuration: configuration.engine)
     let urls = AsyncStream.makeStream(of: String.self)
     let server = MessagingServer(
@@ -67,6 +70,7 @@ final class ServerFixture: Sendable {
         var iterator = urls.stream.makeAsyncIterator()
         let fixture = ServerFixture(
           url: await iterator.next() ?? "",
+          stompURL: speaksSTOMP ? await iterator.next() : nil,
           open: try await keys(of: store.addApplication("shop", isOpen: true), store),
           closed: try await keys(of: store.addApplication("closed"), store), engine: engine,
           store: store, server: server, vault: vault)
@@ -80,10 +84,11 @@ final class ServerFixture: Sendable {
   }
 
   private init(
-    url: String, open: Keys, closed: Keys, engine: MessagingEngine, store: ApplicationStore,
-    server: MessagingServer, vault: Vault
+    url: String, stompURL: String?, open: Keys, closed: Keys, engine: MessagingEngine,
+    store: ApplicationStore, server: MessagingServer, vault: Vault
   ) {
     self.url = url
+    self.stompURL = stompURL
     self.open = open
     self.closed = closed
     self.engine = engine

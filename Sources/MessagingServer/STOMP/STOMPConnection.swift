@@ -1,0 +1,351 @@
+internal import AccessControl
+internal import ApplicationStore
+internal import Foundation
+internal import MessagingQueue
+internal import NIOCore
+internal import Realtime
+
+/// One connection of STOMP: does what its ``STOMPSession`` says, on its event loop.
+final class STOMPConnection: ClientSession {
+  /// What a connection has once it is known who connects.
+  fileprivate struct Established {
+    let home: OpenHome
+    let application: DirectoryEntry
+    let principal: Principal
+    let handle: STOMPHandle
+    let feed: LiveFeed
+    let worker: STOMPWorker
+    /// The queues, by the numbers of their subscriptions.
+    var queues: [Int: LeaseService.ID] = [:]
+  }
+
+  private let service: STOMPService
+  private var transport: (any ClientTransport)?
+  private var session: STOMPSession
+  private var established: Established?
+  private var isReading = true
+  private var timer: (deadline: UInt64, scheduled: Scheduled<Void>)?
+  /// For logs.
+  private var application: ApplicationID?
+  private let number: UInt64
+  private let start = NIODeadline.now()
+  private var receivedByteCount = 0
+  private var sentByteCount = 0
+  private var status = 200
+
+  init(_ service: STOMPService) {
+    self.service = service
+    number = service.operations.nextConnectionNumber()
+    session = STOMPSession(
+      service.limits, atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+  }
+
+  func begin(_ transport: any ClientTransport) {
+    self.transport = transport
+    setTimer()
+  }
+
+  // MARK: - Events
+
+  func receive(_ bytes: ByteBuffer) {
+    receivedByteCount += bytes.readableBytes
+    perform {
+      $0.receive(
+        Array(bytes.readableBytesView), atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+    }
+    setReading()
+  }
+
+  private func deliver(_ events: [LiveEvent]) {
+    for event in events { perform { $0.deliver(event.message) } }
+  }
+
+  private func deliver(_ deliveries: [Delivery], of number: Int) {
+    perform { $0.deliver(deliveries, of: number) }
+  }
+
+  /// Reports operations that are on the disk.
+  func didPerform(_ job: STOMPWorker.Job) {
+    for receipt in job.receipts { send(Self.receipt(receipt)) }
+    perform { $0.didPerform(job.operations) }
+    setReading()
+  }
+
+  /// Begins with the messages of a queue.
+  func didOpen(_ number: Int, _ channel: MessagingQueue.Channel, _ consumer: Consumer) {
+    guard let established, let subscription = session.subscription(number) else { return }
+    let (handle, leases) = (established.handle, established.home.leases)
+    self.established?.queues[number] = leases.add(
+      channel, consumer, credit: subscription.prefetchCount
+    ) { deliveries in
+      handle.tell { connection in
+        if connection.established == nil {
+          // The connection ended while they were on their way.
+          Task { await leases.release(deliveries.map(\.token), countsAttempt: false) }
+        } else {
+          connection.deliver(deliveries, of: number)
+        }
+      }
+    }
+  }
+
+  func clientIsSlow() { end(.slow) }
+  func clientIsSilent() { end(.silent) }
+  func serverStops() { end(.stopping) }
+
+  func end() {
+    let isLost = transport != nil
+    transport = nil
+    forget(isLost: isLost && !session.hasEnded)
+    timer?.scheduled.cancel()
+    service.operations.didEnd(
+      RequestRecord(
+        route: .stompConnection, method: "other", application: application, status: status,
+        receivedByteCount: receivedByteCount, sentByteCount: sentByteCount,
+        time: Duration(.now() - start), connection: number))
+  }
+
+  /// Decides again after changes of access.
+  func recheck(_ changes: Set<AccessChange>) {
+    guard let established else { return }
+    let (home, application) = (established.home, established.application)
+    guard home.directory.application(application.id) != nil else {
+      return end(.forbidden("there is no such application"))
+    }
+    let now = home.now()
+    perform { session in
+      session.recheck { subscription in
+        let isConcerned =
+          subscription.end.map { $0 <= now } ?? false
+          || changes.contains { $0.concerns(established.principal, in: application.id) }
+        guard isConcerned else { return nil }
+        return established.decide(subscription.destination, now)
+      }
+    }
+    established.handle.nextEnd = session.nextEnd
+  }
+
+  // MARK: - Actions
+
+  /// Lets the session take something, and does what it says.
+  private func perform(_ body: (inout STOMPSession) -> [STOMPSession.Action]) {
+    for action in body(&session) { perform(action) }
+    setTimer()
+  }
+
+  private func perform(_ action: STOMPSession.Action) {
+    switch action {
+    case .send(let frame): send(frame)
+    case .sendLeased(let frame, let delivery, let subscription):
+      let bytes = frame.encoded(session.version)
+      sentByteCount += bytes.count
+      noteSent()
+      transport?.send(bytes) { [weak self] in
+        self?.perform { $0.didSend(delivery, of: subscription) }
+      }
+    case .authenticate(let connecting): authenticate(connecting)
+    case .subscribe(let subscription): subscribe(subscription)
+    case .unsubscribe(let subscription, let tokens): unsubscribe(subscription, tokens)
+    case .perform(let operations, let receipt): perform(operations, receipt)
+    case .giveBack(let tokens):
+      established?.worker.append(.release(tokens, countsAttempt: false))
+    case .credit(let count, let subscription):
+      if let established, let queue = established.queues[subscription] {
+        established.home.leases.add(credit: count, to: queue)
+      }
+    case .receipt(let id): inOrder { $0.send(Self.receipt(id)) }
+    case .close: inOrder { $0.close() }
+    case .fail(let ending): inOrder { $0.end(ending) }
+    case .end(let ending): end(ending)
+    }
+  }
+
+  /// Does something behind all operations that wait.
+  private func inOrder(_ body: @escaping @Sendable (STOMPConnection) -> Void) {
+    guard let established else { return body(self) }
+    established.worker.append(.tell(body))
+  }
+
+  private func authenticate(_ connecting: STOMPConnecting) {
+    guard let transport else { return }
+    do throws(STOMPEnding) {
+      guard let home = service.gate.home else { throw .sealed }
+      let (application, principal) = try home.authenticate(
+        connecting, isProtected: transport.isProtected)
+      let handle = STOMPHandle(self, application: application.id, on: transport.eventLoop)
+      guard home.stomp.add(handle) else { throw .sealed }
+      // A failure needs nothing: the home closes, and ends its connections.
+      let feed = LiveFeed(home.realtime) { result in
+        guard case .success(let events) = result else { return }
+        handle.tell { $0.deliver(events) }
+      }
+      self.application = application.id
+      established = Established(
+        home: home, application: application, principal: principal, handle: handle, feed: feed,
+        worker: STOMPWorker(home, application, handle))
+      let name = "\(application.record.name)-\(UInt64.random(in: 0...UInt64.max))"
+      perform { $0.connected(name, atNanoseconds: NIODeadline.now().uptimeNanoseconds) }
+    } catch {
+      perform { $0.refused(error) }
+    }
+  }
+
+  private func subscribe(_ subscription: STOMPSubscription) {
+    guard let established else { return }
+    let now = established.home.now()
+    let (decision, ending) = established.decide(subscription.destination, now)
+    guard decision.isAllowed,
+      let channel = try? established.application.channel(subscription.destination.channel)
+    else { return perform { $0.refused(ending) } }
+    session.allow(subscription.number, until: decision.end)
+    established.handle.nextEnd = session.nextEnd
+    switch subscription.destination {
+    case .topic: established.feed.add(channel)
+    case .queue(let name, let consumer):
+      let canAdd = established.decide(.addConsumer, name, consumer, now).isAllowed
+      established.worker.append(.open(subscription.number, channel, consumer, canAdd: canAdd))
+    }
+  }
+
+  private func unsubscribe(_ subscription: STOMPSubscription, _ tokens: [LeaseToken]) {
+    guard let established else { return }
+    switch subscription.destination {
+    case .topic(let name):
+      if !session.hasTopic(name), let channel = try? established.application.channel(name) {
+        established.feed.remove(channel)
+      }
+    case .queue:
+      if let queue = self.established?.queues.removeValue(forKey: subscription.number) {
+        established.home.leases.remove(queue)
+      }
+      if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: false)) }
+    }
+  }
+
+  private func perform(_ operations: [STOMPOperation], _ receipt: String?) {
+    guard let established else { return }
+    let now = established.home.now()
+    var messages: [Message] = []
+    for case .publish(let publication) in operations {
+      let decision = established.home.directory.decide(
+        established.principal, .publish,
+        Resource(.channel(publication.channel), of: established.application.id), at: now)
+      guard decision.isAllowed,
+        let channel = try? established.application.channel(publication.channel)
+      else {
+        var ending = STOMPEnding.forbidden(
+          decision.ground(of: .publish, on: .channel(publication.channel)))
+        ending.receipt = receipt
+        return perform { $0.refused(ending) }
+      }
+      messages.append(publication.message(in: channel))
+    }
+    established.worker.append(.job(STOMPWorker.Job(operations, messages, receipt: receipt)))
+  }
+
+  /// Reads on, unless too much waits.
+  private func setReading() {
+    let reads = established.map { !$0.worker.isFull } ?? true
+    guard reads != isReading else { return }
+    isReading = reads
+    transport?.setReading(reads)
+  }
+
+  // MARK: - Time
+
+  private func setTimer() {
+    guard let transport, let deadline = session.nextDeadlineNanoseconds else { return }
+    if let timer, timer.deadline <= deadline { return }
+    timer?.scheduled.cancel()
+    let me = NIOLoopBound(self, eventLoop: transport.eventLoop)
+    let scheduled = transport.eventLoop.scheduleTask(
+      deadline: .uptimeNanoseconds(deadline)
+    ) { me.value.timePassed() }
+    timer = (deadline, scheduled)
+  }
+
+  private func timePassed() {
+    timer = nil
+    let now = NIODeadline.now().uptimeNanoseconds
+    if established != nil, session.needsHeartBeat(atNanoseconds: now) {
+      transport?.send([.lineFeed])
+      noteSent()
+    }
+    perform { $0.timePassed(atNanoseconds: now) }
+  }
+
+  private func noteSent() {
+    session.didSend(atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+  }
+
+  // MARK: - Sending
+
+  private static func receipt(_ id: String) -> STOMPFrame {
+    STOMPFrame("RECEIPT", [("receipt-id", id)])
+  }
+
+  private func send(_ frame: STOMPFrame) {
+    let bytes = frame.encoded(session.version)
+    sentByteCount += bytes.count
+    noteSent()
+    transport?.send(bytes)
+  }
+
+  /// Tells the client why, and closes.
+  func end(_ ending: STOMPEnding) {
+    guard let transport else { return }
+    // What a slow client no longer gets must not end it again.
+    self.transport = nil
+    status = ending.status
+    forget(isLost: true)
+    let bytes = ending.frame.encoded(session.version)
+    sentByteCount += bytes.count
+    transport.send(bytes)
+    transport.close(1000, "")
+  }
+
+  /// Closes a connection whose client has disconnected.
+  private func close() {
+    guard let transport else { return }
+    self.transport = nil
+    forget(isLost: false)
+    transport.close(1000, "")
+  }
+
+  /// Leaves everything, and gives leases back behind the operations that wait.
+  ///
+  /// - Parameter isLost: whether the client did not leave by itself: what it held then counts as attempts, so that a
+  ///   message that ends its workers becomes a dead letter in the end.
+  private func forget(isLost: Bool) {
+    guard let established else { return }
+    self.established = nil
+    established.feed.end()
+    for queue in established.queues.values { established.home.leases.remove(queue) }
+    established.home.stomp.remove(established.handle)
+    let tokens = session.tokens
+    if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: isLost)) }
+  }
+}
+
+extension STOMPConnection.Established {
+  func decide(
+    _ operation: AccessOperation, _ channel: ChannelName, _ consumer: Consumer, _ now: Date
+  ) -> Decision {
+    guard let name = try? Name(consumer.name) else { return .refused(.notApplicable) }
+    return home.directory.decide(
+      principal, operation, Resource(.consumer(name, of: channel), of: application.id), at: now)
+  }
+
+  /// Whether the client can get the messages of a destination, and how it ends if not.
+  func decide(_ destination: STOMPDestination, _ now: Date) -> (Decision, STOMPEnding) {
+    switch destination {
+    case .topic(let channel):
+      let decision = home.directory.decide(
+        principal, .subscribe, Resource(.channel(channel), of: application.id), at: now)
+      return (decision, .forbidden(decision.ground(of: .subscribe, on: .channel(channel))))
+    case .queue(let channel, let consumer):
+      let decision = decide(.lease, channel, consumer, now)
+      return (decision, .forbidden(decision.ground(of: .lease, on: .channel(channel))))
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import AccessControl
+import ApplicationStore
+import Foundation
+import TestSupport
+import Testing
+
+@testable import MessagingServer
+
+/// stomp.py, unchanged, over each transport and in each version that it speaks.
+@Suite(.enabled(if: STOMPClient.python != nil, "stomp.py is not installed"))
+struct STOMPStockClientTests {
+  @Test(
+    arguments: ["1.0", "1.1", "1.2"], ["topic", "queue", "transaction", "large"])
+  func `the stock client does this over TCP`(version: String, scenario: String) async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      try await STOMPClient.check(scenario, server, server.closed, "tcp", version)
+    }
+  }
+
+  @Test(arguments: ["1.1", "1.2"], ["nack", "heartbeat"])
+  func `versions with NACK and heart-beats use them`(version: String, scenario: String) async throws
+  {
+    try await ServerFixture.runWithSTOMP { server in
+      try await STOMPClient.check(scenario, server, server.closed, "tcp", version)
+    }
+  }
+
+  @Test(arguments: ["topic", "queue", "nack", "transaction", "heartbeat", "large"])
+  func `the stock client does this over a WebSocket`(scenario: String) async throws {
+    try await ServerFixture.run { server in
+      try await STOMPClient.check(scenario, server, server.closed, "ws", "1.2")
+    }
+  }
+}
+
+/// Runs scenarios of `stomp_client.py`.
+enum STOMPClient {
+  static let python = Program.python(
+    with: "stomp", variable: "DATAVAULT_STOMP_PYTHON", environment: "stomp")
+
+  /// The arguments of a scenario.
+  static func arguments(
+    _ scenario: String, _ server: ServerFixture, _ keys: ServerFixture.Keys, _ transport: String,
+    _ version: String
+  ) -> [String] {
+    [
+      "-W", "ignore", Repository.path("Tests/ReferenceReaders/stomp_client.py"), scenario,
+      transport == "ws" ? server.origin : server.stompOrigin, transport, version,
+      "app=\(keys.record.name)", "pub=\(keys.publish)", "secret=\(keys.secretKey)",
+    ]
+  }
+
+  /// Expects that every check of a scenario succeeds, and that there are some.
+  static func check(
+    _ scenario: String, _ server: ServerFixture, _ keys: ServerFixture.Keys, _ transport: String,
+    _ version: String, _ more: String...
+  ) async throws {
+    let python = try #require(python)
+    let arguments = arguments(scenario, server, keys, transport, version) + more
+    let program = try await PubNubClient.onBlockingThread { try Program.run(python, arguments) }
+    expect(program.text, program.errors)
+    #expect(program.status == 0)
+  }
+
+  static func expect(_ text: String, _ errors: String) {
+    let lines = text.split(separator: "\n")
+    #expect(!lines.contains { $0.hasPrefix("not ok") }, "\(text)\n\(errors)")
+    #expect(lines.contains { $0.hasPrefix("ok") }, "\(errors)")
+  }
+}
+
+extension ServerFixture {
+  /// Runs `body` beside a server that speaks STOMP too.
+  static func runWithSTOMP(
+    _ identity: TLSIdentity? = nil, _ body: @escaping @Sendable (ServerFixture) async throws -> Void
+  ) async throws {
+    try await run(
+      { configuration in
+        configuration.stompListening = [.init(ListenAddress("127.0.0.1:0")!, identity: identity)]
+      }, body)
+  }
+
+  /// `HOST:PORT` of STOMP.
+  var stompOrigin: String {
+    String((stompURL ?? "").drop { $0 != "/" }.dropFirst(2))
+  }
+}

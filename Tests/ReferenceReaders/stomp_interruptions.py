@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Kills a message server with -9 again and again while stock STOMP clients publish and work.
+
+    stomp_interruptions.py DATAVAULTD HOME COUNT
+
+Prints the totals as one JSON object: messages whose receipt came, how many of them no worker got, how many were delivered
+again after the receipt of their acknowledgement, and the seconds from the last start to the last acknowledgement.
+"""
+import atexit, json, os, random, signal, socket, subprocess, sys, threading, time
+
+import stomp
+
+executable, home, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+port, http = free_port(), free_port()
+keys = json.loads(subprocess.run(
+    [executable, "app", "add", "kills", "--json", "--home", home], check=True, stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL).stdout)
+
+
+def start():
+    server = subprocess.Popen(
+        [executable, "serve", "--home", home, "--listen", f"127.0.0.1:{http}", "--stomp-listen", f"127.0.0.1:{port}"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    for _ in range(2):
+        server.stdout.readline()
+    return server
+
+
+state, stop = threading.Condition(), threading.Event()
+published, done, delivered, repeated = set(), set(), set(), []
+
+
+class Peer(stomp.ConnectionListener):
+    """A client that connects again by itself."""
+
+    def __init__(self):
+        self.ended = threading.Event()
+        self.ended.set()
+        self.connection = None
+
+    def on_disconnected(self):
+        self.ended.set()
+
+    def on_error(self, frame):
+        self.ended.set()
+
+    def connect(self):
+        while not stop.is_set():
+            self.connection = stomp.StompConnection12([("127.0.0.1", port)], vhost="kills", reconnect_attempts_max=1)
+            self.connection.set_listener("", self)
+            self.ended.clear()
+            try:
+                self.connection.connect(keys["publishKey"], keys["secretKey"], wait=True)
+                return True
+            except Exception:
+                time.sleep(0.05)
+        return False
+
+
+class Publisher(Peer):
+    def on_receipt(self, frame):
+        with state:
+            published.add(frame.headers["receipt-id"])
+
+    def run(self, number):
+        count = 0
+        while not stop.is_set():
+            if self.ended.is_set() and not self.connect():
+                return
+            count += 1
+            name = f"{number}-{count}"
+            try:
+                self.connection.send("/queue/jobs", name, receipt=name)
+            except Exception:
+                self.ended.set()
+            # Without a receipt it can be stored or not. The next one has another name.
+            time.sleep(0.01)
+
+
+class Worker(Peer):
+    def on_message(self, frame):
+        with state:
+            if frame.body in done:
+                repeated.append(frame.body)
+            delivered.add(frame.body)
+        try:
+            self.connection.ack(frame.headers["ack"], receipt=frame.body)
+        except Exception:
+            self.ended.set()
+
+    def on_receipt(self, frame):
+        with state:
+            if frame.headers["receipt-id"] != "subscribed":
+                done.add(frame.headers["receipt-id"])
+
+    def run(self, number):
+        while not stop.is_set():
+            if self.ended.is_set():
+                if not self.connect():
+                    return
+                self.connection.subscribe(
+                    "/queue/jobs", id="1", ack="client-individual", receipt="subscribed",
+                    headers={"prefetch-count": str([1, 5, 20][number])})
+            time.sleep(0.02)
+
+
+server = start()
+atexit.register(lambda: server.kill())
+publishers = [threading.Thread(target=Publisher().run, args=(n,), daemon=True) for n in range(2)]
+for thread in publishers + [threading.Thread(target=Worker().run, args=(n,), daemon=True) for n in range(3)]:
+    thread.start()
+interruptions = 0
+for _ in range(count):
+    # Each interruption meets a server that serves and has leases out.
+    with state:
+        before = len(done)
+    limit = time.monotonic() + 60
+    while len(done) < before + 20:
+        if time.monotonic() > limit:
+            sys.exit(f"nothing is done after {interruptions} interruptions")
+        time.sleep(0.01)
+    time.sleep(random.random() / 5)
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    interruptions += 1
+    server = start()
+started = time.monotonic()
+time.sleep(1)
+limit = time.monotonic() + 60
+# Publishers go on; what has its receipt by now must be done.
+with state:
+    wanted = set(published)
+while time.monotonic() < limit:
+    with state:
+        if wanted <= done:
+            break
+    time.sleep(0.05)
+seconds = time.monotonic() - started
+with state:
+    print(json.dumps({
+        "interruptions": interruptions, "acknowledged": len(wanted), "lost": len(wanted - delivered),
+        "undone": len(wanted - done), "repeated": len(repeated), "seconds": round(seconds, 1)}), flush=True)
+server.kill()
+os._exit(0)
