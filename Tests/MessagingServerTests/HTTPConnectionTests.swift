@@ -94,6 +94,34 @@ private final class Exchanges: Sendable {
     #expect(!channel.isActive)
   }
 
+  @Test func `an answer to HEAD has the length of its body, and no body`() throws {
+    try send("HEAD /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    exchanges.all[0].answer(HTTPResponse(404, "none"))
+    let answer = try output()
+    #expect(answer.contains("Content-Length: 4\r\n"))
+    #expect(answer.hasSuffix("\r\n\r\n"))
+  }
+
+  @Test(arguments: [
+    "GET /1 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+    "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+  ])
+  func `a connection ends with the answer to a request for another protocol`(
+    request: String
+  ) throws {
+    try send(request)
+    exchanges.all[0].answer(HTTPResponse(200, "[1]"))
+    #expect(try output().contains("Connection: close\r\n"))
+    #expect(!channel.isActive)
+  }
+
+  @Test func `a target of the greatest length is handed out, with many header fields`() throws {
+    let target = "/" + String(repeating: "a", count: HTTPLimits().targetByteCount - 1)
+    let fields = (1..<100).map { "A\($0): \(String(repeating: "b", count: 600))\r\n" }.joined()
+    try send("GET \(target) HTTP/1.1\r\n\(fields)\r\n")
+    #expect(exchanges.all.map(\.request.target.count) == [target.utf8.count])
+  }
+
   @Test func `a second answer to a request is not sent`() throws {
     try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
     exchanges.all[0].answer(HTTPResponse(200, "one"))

@@ -59,7 +59,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     var decoding = NIOHTTPDecoderLimitConfiguration()
     // A little more than a target can have, so that a longer one is told from a broken request.
     decoding.maxHeaderFieldSize = connection.limits.targetByteCount + 16_384
-    decoding.maxHeaderListSize = 65_536
+    // The target counts here too.
+    decoding.maxHeaderListSize = connection.limits.targetByteCount + 65_536
     decoding.maxHeaderFieldCount = connection.limits.fieldCount
     let decoder = ByteToMessageHandler(
       // What comes behind a handshake belongs to the WebSocket.
@@ -171,7 +172,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       }
     }
     let start = NIODeadline.now()
-    state = .answering(exchange, keepsAlive: head.isKeepAlive, since: start)
+    // The decoder takes what follows for another protocol, which this server has none of, and drops it.
+    let isLast = head.method == .CONNECT || head.headers.contains(name: "upgrade")
+    state = .answering(exchange, keepsAlive: head.isKeepAlive && !isLast, since: start)
     guard rate.take(atNanoseconds: start.uptimeNanoseconds) else {
       operations.metrics?.count(.rate)
       return exchange.answer(.tooManyRequests)
@@ -213,8 +216,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     _ context: ChannelHandlerContext
   ) {
     let isKept = keepsAlive && !isDraining
-    let isPreflight = exchange.request.method == "OPTIONS"
-    write(response, keepsAlive: isKept, isPreflight: isPreflight, context)
+    write(response, to: exchange.request.method, keepsAlive: isKept, context)
     report(exchange, response.status, sentByteCount: response.body.count, since: start)
     guard isKept else { return }
     state = .idle
@@ -256,7 +258,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let method = if case .reading(let head, _) = state { head.method.rawValue } else { "" }
     // What the client still sends is read and dropped for a moment: a connection that closes before would be reset,
     // and the client would not see the answer (RFC 9112, 9.6).
-    write(response, keepsAlive: false, isPreflight: false, closesAfter: .seconds(1), context)
+    write(response, to: method, keepsAlive: false, closesAfter: .seconds(1), context)
     operations.didEnd(
       RequestRecord(
         method: RequestRecord.word(forMethod: method), status: response.status,
@@ -278,11 +280,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   private func write(
-    _ response: HTTPResponse, keepsAlive: Bool, isPreflight: Bool,
+    _ response: HTTPResponse, to method: String, keepsAlive: Bool,
     closesAfter pause: TimeAmount = .zero, _ context: ChannelHandlerContext
   ) {
     var buffer = context.channel.allocator.buffer(capacity: 384 + response.body.count)
-    response.write(to: &buffer, keepsAlive: keepsAlive, isPreflight: isPreflight)
+    response.write(to: &buffer, answering: method, keepsAlive: keepsAlive)
     if keepsAlive {
       context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     } else {

@@ -51,8 +51,8 @@ package struct HTTPResponse: Sendable, Equatable {
   /// The answer to OPTIONS: what a web page of any origin can send.
   package static var preflight: HTTPResponse { HTTPResponse(200, "") }
 
-  /// Writes the response as HTTP/1.1.
-  func write(to buffer: inout ByteBuffer, keepsAlive: Bool, isPreflight: Bool = false) {
+  /// Writes the response to a request with this method as HTTP/1.1.
+  func write(to buffer: inout ByteBuffer, answering method: String, keepsAlive: Bool) {
     let reason = HTTPResponseStatus(statusCode: status).reasonPhrase
     buffer.writeString("HTTP/1.1 \(status) \(reason)\r\nContent-Type: \(contentType)\r\n")
     if allowsOtherOrigins {
@@ -63,7 +63,7 @@ package struct HTTPResponse: Sendable, Equatable {
         """)
     }
     buffer.writeString("Cache-Control: no-cache\r\n")
-    if isPreflight {
+    if method == "OPTIONS" {
       buffer.writeString(
         """
         Access-Control-Allow-Headers: Content-Type, Content-Encoding, Accept, Authorization, \
@@ -77,6 +77,7 @@ package struct HTTPResponse: Sendable, Equatable {
       Connection: \(keepsAlive ? "keep-alive" : "close")\r
       Content-Length: \(body.count)\r\n\r\n
       """)
-    buffer.writeBytes(body)
+    // A client that asks with HEAD would take a body for the beginning of the next answer.
+    if method != "HEAD" { buffer.writeBytes(body) }
   }
 }
