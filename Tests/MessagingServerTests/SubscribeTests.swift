@@ -1,3 +1,10 @@
+import AccessControl
+import ApplicationStore
+import Foundation
+import MessagingQueue
+import NIOPosix
+import Realtime
+import Synchronization
 import Testing
 
 @testable import MessagingServer
@@ -28,6 +35,50 @@ import Testing
       let answer = try await poll
       #expect(answer.text.contains("\"d\":9"))
       #expect(!answer.text.contains("\"d\":1,"))
+    }
+  }
+
+  @Test func `a right that ends while its poll begins ends the poll`() async throws {
+    try await ServerFixture.run { server in
+      let running = try #require(server.server.gate.home)
+      let resource = Resource(.channel(try ChannelName("c")), of: server.open.record.id)
+      let reads = Mutex(0)
+      let opened = Mutex<OpenHome?>(nil)
+      let home = OpenHome(
+        engine: running.engine, realtime: running.realtime, store: running.store,
+        directory: running.directory, operations: running.operations,
+        now: {
+          // The clock is read for the caller, for the decision, and then for the presence of the user.
+          let isPresence = reads.withLock { count in
+            count += 1
+            return count == 3
+          }
+          if isPresence {
+            Task { try await server.store.setOpen(false, of: resource.application) }
+            while running.directory.decide(.anonymous, .subscribe, resource, at: Date()).isAllowed {
+              Thread.sleep(forTimeInterval: 0.01)
+            }
+            opened.withLock { $0 }?.recheckPolls([.application(resource.application)], groups: [])
+          }
+          return Date()
+        })
+      opened.withLock { $0 = home }
+      let gate = HomeGate()
+      gate.open(home)
+      let statuses = Mutex<[Int]>([])
+      let target = "/v2/subscribe/\(server.open.subscribe)/c/0?tt=1&uuid=alice"
+      let exchange = HTTPExchange(
+        HTTPRequest(method: "GET", target: Array(target.utf8)),
+        on: MultiThreadedEventLoopGroup.singleton.next()
+      ) { response in statuses.withLock { $0.append(response.status) } }
+      try await PubNubClient.onBlockingThread {
+        PubNubService(gate, running.operations).answer(exchange)
+      }
+      #expect(statuses.withLock { $0 } == [403])
+      // It was allowed before.
+      let channel = try Channel("shop/c")
+      #expect(home.presence.read { $0.occupancy(of: channel, of: "shop") } == 1)
+      opened.withLock { $0 = nil }
     }
   }
 }

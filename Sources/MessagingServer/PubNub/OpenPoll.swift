@@ -147,19 +147,33 @@ final class OpenPoll: Sendable {
 
 /// The polls that wait, for what ends them or changes what they listen to.
 final class PollRegistry: Sendable {
-  private let polls = Mutex<[ObjectIdentifier: OpenPoll]>([:])
+  private struct State {
+    var polls: [ObjectIdentifier: OpenPoll] = [:]
+    var round = 0
+  }
 
-  var all: [OpenPoll] { polls.withLock { Array($0.values) } }
+  private let state = Mutex(State())
 
-  var count: Int { polls.withLock { $0.count } }
+  var count: Int { state.withLock { $0.polls.count } }
+
+  /// How often the polls were looked at: one that is decided before a round and added after it was missed by it.
+  var round: Int { state.withLock { $0.round } }
+
+  /// Begins a round, and returns the polls of it.
+  func beginRound() -> [OpenPoll] {
+    state.withLock { state in
+      state.round += 1
+      return Array(state.polls.values)
+    }
+  }
 
   func add(_ poll: OpenPoll) {
-    polls.withLock { $0[ObjectIdentifier(poll)] = poll }
+    state.withLock { $0.polls[ObjectIdentifier(poll)] = poll }
     // It can have ended before it was on the list.
     if poll.isEnded { remove(poll) }
   }
 
   func remove(_ poll: OpenPoll) {
-    _ = polls.withLock { $0.removeValue(forKey: ObjectIdentifier(poll)) }
+    _ = state.withLock { $0.polls.removeValue(forKey: ObjectIdentifier(poll)) }
   }
 }

@@ -8,6 +8,7 @@ extension PubNubExchange {
   /// Answers with the events after a place, or waits for the next ones; without a place, with the end of the log.
   func subscribe(_ call: SubscribeCall) throws(PubNubRefusal) {
     let listener = call.listener
+    var round = home.polls.round
     let decided = home.check(
       caller, .subscribe, channels: listener.channels, groups: listener.groups)
     if let reply = caller.refusal(decided) { return answer(HTTPResponse(reply)) }
@@ -24,8 +25,14 @@ extension PubNubExchange {
       didEnd: { polls.remove($0) })
     exchange.onAbandon { poll.abandon(realtime) }
     poll.answerWithoutEvents(after: service.holdTime, realtime)
-    polls.add(poll)
     poll.wait(for: subscription, in: realtime)
+    polls.add(poll)
+    // What changed since the decision did not reach the poll, which was not on the list.
+    while polls.round != round {
+      round = polls.round
+      home.recheck(poll)
+      home.resubscribe(poll)
+    }
   }
 
   private func filter(_ call: SubscribeCall) throws(PubNubRefusal) -> FilterExpression? {
@@ -64,7 +71,7 @@ extension OpenHome {
   ///   - groups: the groups whose members have changed.
   func recheckPolls(_ changes: Set<AccessChange>, groups: Set<DirectoryChanges.Group>) {
     let now = now()
-    for poll in polls.all {
+    for poll in polls.beginRound() {
       let caller = poll.caller
       let isConcerned =
         poll.end.map { $0 <= now } ?? false
@@ -80,7 +87,7 @@ extension OpenHome {
     }
   }
 
-  private func recheck(_ poll: OpenPoll) {
+  fileprivate func recheck(_ poll: OpenPoll) {
     let listener = poll.call.listener
     let decided = check(
       poll.caller, .subscribe, channels: listener.channels, groups: listener.groups)
@@ -91,7 +98,7 @@ extension OpenHome {
     }
   }
 
-  private func resubscribe(_ poll: OpenPoll) {
+  fileprivate func resubscribe(_ poll: OpenPoll) {
     let application = poll.caller.application
     var groups: [String: Set<Channel>] = [:]
     for group in poll.call.listener.groups {
