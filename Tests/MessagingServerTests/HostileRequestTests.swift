@@ -1,7 +1,9 @@
 import Foundation
+import MessagingQueue
 import TestSupport
 import Testing
 
+@testable import ApplicationStore
 @testable import MessagingServer
 
 /// The table of hostile requests in docs/reference/pubnub-api.md, row by row.
@@ -47,6 +49,14 @@ import Testing
         (
           "deep JSON", "POST", "/publish/\(publish)/\(subscribe)/0/c/0", Array(deep.utf8), 400
         ),
+        (
+          "a private channel in a group", "GET",
+          "/v1/channel-registration/sub-key/\(subscribe)/channel-group/g?add=c,private-c", [], 403
+        ),
+        (
+          "a group with the name of a presence channel", "GET",
+          "/v1/channel-registration/sub-key/\(subscribe)/channel-group/g-pnpres?add=c", [], 400
+        ),
         ("no JSON", "GET", "/publish/\(publish)/\(subscribe)/0/c/0/%7B", [], 400),
         (
           "a malformed filter", "GET",
@@ -79,6 +89,27 @@ import Testing
         #expect(try await server.statusOfLong(target) == 414)
       }
       #expect(try await server.get("/time/0").status == 200)
+    }
+  }
+
+  @Test func `a group of more than 2,000 channels is refused`() async throws {
+    try await ServerFixture.run { server in
+      let group = "/v1/channel-registration/sub-key/\(server.open.subscribe)/channel-group/g"
+      for (prefix, status) in [("a", 200), ("b", 200), ("c", 400)] {
+        let list = (0..<1_000).map { "\(prefix)\($0)" }.joined(separator: ",")
+        let answer = try await server.get("\(group)?add=\(list)")
+        #expect(answer.status == status)
+      }
+    }
+  }
+
+  @Test func `a change of access on a full disk or at a lock is to be tried again`() {
+    let full = EngineError(.diskFull, "the disk is full")
+    for error in [
+      ApplicationStoreError(.engine, full.message, underlying: full),
+      ApplicationStoreError(.closed, "closed"),
+    ] {
+      #expect(PubNubExchange.refusal(error) == (503, "Try again later"))
     }
   }
 }

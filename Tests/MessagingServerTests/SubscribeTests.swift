@@ -81,4 +81,23 @@ import Testing
       opened.withLock { $0 = nil }
     }
   }
+
+  @Test func `who is present in all channels leaves out the private ones of others`() async throws {
+    try await ServerFixture.run { server in
+      let subscribe = server.open.subscribe
+      let id = server.open.record.id
+      let hash = try server.store.keys.hasher.hash(Array("key".utf8), of: id)
+      let key = Grant.Key(
+        .channel(try ChannelName("private-c")), of: id, holder: .authKey(hash))
+      try await server.store.put([try Grant(.read, on: key, minutes: 0, start: Date())])
+      _ = try await server.server.gate.home?.refresh()
+      let path = "/v2/presence/sub-key/\(subscribe)"
+      let joined = try await server.get(
+        "\(path)/channel/c,private-c/heartbeat?uuid=alice&auth=key")
+      #expect(joined.status == 200)
+      let everyone = try await server.get(path).text
+      #expect(everyone.contains("\"c\"") && !everyone.contains("private-c"))
+      #expect(try await server.get("\(path)?auth=key").text.contains("private-c"))
+    }
+  }
 }

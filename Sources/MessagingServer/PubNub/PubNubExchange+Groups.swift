@@ -18,6 +18,8 @@ extension PubNubExchange {
         .groups(["channels": .array(names.map { .string($0) }), "group": .string(group.text)]))
     case .add(let channels, let group):
       guard isAllowed(.addToGroup, groups: [group]) else { return }
+      // Who reads the group then reads them: what everyone has must not reach them by this way either.
+      guard isAllowed(.subscribe, channels: channels.filter(\.needsAuthority)) else { return }
       change { try await $0.add(channels, to: group, of: application) }
     case .remove(let channels, let group):
       guard isAllowed(.removeFromGroup, groups: [group]) else { return }

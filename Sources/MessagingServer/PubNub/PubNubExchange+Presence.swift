@@ -50,10 +50,15 @@ extension PubNubExchange {
   }
 
   private func hereNowEverywhere(_ call: HereNowCall) {
-    let decision = home.decide(caller, .hereNowEverywhere, .application, home.now())
+    let now = home.now()
+    let decision = home.decide(caller, .hereNowEverywhere, .application, now)
     guard decision.isAllowed else { return answer(HTTPResponse(decision.reply())) }
-    let channels = home.presence.read { Set($0.occupancies(of: application).keys) }
-    answer(hereNow(channels, call))
+    // Private channels need an authority of their own.
+    let channels = home.presence.read { $0.occupancies(of: application).keys }.filter { channel in
+      guard let name = try? ChannelName(channel.nameInApplication) else { return false }
+      return home.decide(caller, .hereNow, .channel(name), now).isAllowed
+    }
+    answer(hereNow(Set(channels), call))
   }
 
   private func hereNow(_ channels: Set<Channel>, _ call: HereNowCall) -> HTTPResponse {

@@ -209,7 +209,7 @@ struct PubNubPathParser {
     subscribeKey = try text(parts[3], .groups)
     guard parts.count > 5, !word(5).isEmpty else { return .list }
     let name = try text(parts[5], .groups)
-    guard let group = try? GroupName(name), group != .all else {
+    guard let group = try? GroupName(name), group != .all, !group.isPresence else {
       throw PubNubRefusal(.groups, 400, "Reserved character in input parameters.")
     }
     if word(6) == "remove" { return .removeGroup(group) }
