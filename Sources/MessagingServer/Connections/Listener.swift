@@ -53,7 +53,7 @@ struct Listener: Sendable {
   /// What a client is given: `http://127.0.0.1:8080`, with the port that the system chose.
   let url: String
 
-  /// Binds and listens.
+  /// Binds and listens; connections wait in the system until ``accept()``.
   ///
   /// - Throws: ``ServerError`` with the address.
   static func start(
@@ -64,9 +64,7 @@ struct Listener: Sendable {
       let channel =
         switch address.kind {
         case .tcp(let host, let port): try await bootstrap.bind(host: host, port: port).get()
-        case .unix(let path):
-          try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true)
-            .get()
+        case .unix(let path): try await bind(bootstrap, path, on: group)
         case .inherited(let descriptor): try await bootstrap.withBoundSocket(descriptor).get()
         }
       return Listener(
@@ -92,14 +90,31 @@ struct Listener: Sendable {
     }
   }
 
+  /// Accepts the connections.
+  func accept() async throws { try await channel.setOption(.autoRead, value: true).get() }
+
   /// Accepts no more connections.
   func close() async { try? await channel.close() }
+
+  /// Takes the place of a socket that a killed server has left, not of one on which another program listens.
+  private static func bind(
+    _ bootstrap: ServerBootstrap, _ path: String, on group: any EventLoopGroup
+  ) async throws -> any Channel {
+    let other = try? await ClientBootstrap(group: group).connect(unixDomainSocketPath: path).get()
+    if let other {
+      try? await other.close()
+      throw IOError(errnoCode: EADDRINUSE, reason: "bind")
+    }
+    return try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true)
+      .get()
+  }
 
   private static func bootstrap(
     _ group: any EventLoopGroup, _ configuration: Configuration
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: backlog)
+      .serverChannelOption(.autoRead, value: false)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in

@@ -11,7 +11,7 @@ extension MessagingServer {
   /// Listens for who asks for health and metrics; nil if no address is configured.
   ///
   /// - Throws: ``ServerError`` if other machines reach the address, and the configuration does not say so by name.
-  func listenForOperations(_ group: any EventLoopGroup) async throws(ServerError) -> Listener? {
+  func listenForOperations(_ group: any EventLoopGroup) async throws -> Listener? {
     guard let listening = configuration.operationsListening else { return nil }
     let service = OperationsService(
       operations: configuration.operations, connections: connections, gate: gate)
@@ -27,6 +27,7 @@ extension MessagingServer {
         .exposed, "the metrics on \(listening.address) can be reached from other machines",
         hint: "listen on 127.0.0.1 or a Unix socket, or give --allow-remote-operations")
     }
+    try await listener.accept()
     didListen(listener.url + Route.metrics.rawValue)
     return listener
   }

@@ -133,7 +133,10 @@ package final class MessagingServer: Service {
       listeners.withLock { $0.append(listener) }
       try requirePermission(for: listener, listening, isSecured: isSecured)
     }
-    for listener in listeners.withLock({ $0 }) { didListen(listener.url) }
+    for listener in listeners.withLock({ $0 }) {
+      try await listener.accept()
+      didListen(listener.url)
+    }
   }
 
   /// Refuses to expose what an operator has not said by name.
