@@ -86,6 +86,16 @@ import Testing
     #expect(text == "three\n")
   }
 
+  @Test func `LineWriter does not wait for the reader of a named pipe`() async throws {
+    let writer = try writer()
+    writer.write("one")
+    await writer.flush()
+    try FileManager.default.removeItem(atPath: folder.path("log"))
+    #expect(mkfifo(folder.path("log"), 0o600) == 0)
+    await #expect(throws: Errno.noSuchAddressOrDevice) { try await writer.reopen() }
+    #expect(throws: Errno.noSuchAddressOrDevice) { _ = try LineWriter(folder("log")) }
+  }
+
   @Test func `LineWriter does not follow a symbolic link`() throws {
     try FileManager.default.createSymbolicLink(
       atPath: folder.path("log"), withDestinationPath: folder.path("other"))

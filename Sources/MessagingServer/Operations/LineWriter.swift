@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FileLayer
+internal import Glibc
 internal import Synchronization
 package import SystemPackage
 
@@ -120,9 +121,12 @@ package final class LineWriter: Sendable {
 
   private static func open(_ path: FilePath) throws(Errno) -> FileDescriptor {
     do {
-      return try FileDescriptor.open(
-        path, .writeOnly, options: [.append, .create, .closeOnExec, .noFollow],
+      // A named pipe without a reader is an error: to wait for one would hold up a start, a rotation and a stop.
+      let descriptor = try FileDescriptor.open(
+        path, .writeOnly, options: [.append, .create, .closeOnExec, .noFollow, .nonBlocking],
         permissions: .ownerReadWrite)
+      _ = fcntl(descriptor.rawValue, F_SETFL, O_APPEND)
+      return descriptor
     } catch {
       throw error as? Errno ?? .ioError
     }
