@@ -172,7 +172,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       }
     }
     let start = NIODeadline.now()
-    // The decoder takes what follows for another protocol, which this server has none of, and drops it.
+    // The decoder takes what follows for another protocol, and reads no other request.
     let isLast = head.method == .CONNECT || head.headers.contains(name: "upgrade")
     state = .answering(exchange, keepsAlive: head.isKeepAlive && !isLast, since: start)
     guard rate.take(atNanoseconds: start.uptimeNanoseconds) else {
@@ -202,9 +202,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
     switch reply {
     case .response(let response):
-      // Behind a handshake, the decoder reads no other request.
-      let isKept = keepsAlive && !WebSocketHandshake.isWanted(by: exchange.request)
-      finish(exchange, response, keepsAlive: isKept, since: start, context)
+      finish(exchange, response, keepsAlive: keepsAlive, since: start, context)
     case .webSocket(let opening):
       report(exchange, 101, sentByteCount: 0, since: start)
       open(opening, context)
