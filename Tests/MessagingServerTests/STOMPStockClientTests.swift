@@ -1,6 +1,7 @@
 import AccessControl
 import ApplicationStore
 import Foundation
+import MessagingQueue
 import TestSupport
 import Testing
 
@@ -29,6 +30,37 @@ struct STOMPStockClientTests {
   func `the stock client does this over a WebSocket`(scenario: String) async throws {
     try await ServerFixture.run { server in
       try await STOMPClient.check(scenario, server, server.closed, "ws", "1.2")
+    }
+  }
+
+  @Test func `rights decide in a closed application, and a revoked token ends its connection`()
+    async throws
+  {
+    try await ServerFixture.runWithSTOMP { server in
+      let application = server.closed.record.id
+      let hash = try server.store.keys.hasher.hash(Array("worker".utf8), of: application)
+      try await server.store.put([
+        Grant(
+          [.lease],
+          on: Grant.Key(.channel(ChannelName("a")), of: application, holder: .authKey(hash)),
+          minutes: 0, start: Date())
+      ])
+      let token = try await server.token(for: "t")
+      let signer = try await server.store.signer(of: application)
+      guard case .token(let read) = try signer.read(token.utf8) else {
+        Issue.record("the token is not valid")
+        return
+      }
+      async let checks: Void = STOMPClient.check(
+        "access", server, server.closed, "tcp", "1.2", "auth=worker", "token=\(token)")
+      for _ in 0..<1000 {
+        let found = try await server.engine.logTail(
+          after: Timetoken(Date(timeIntervalSince1970: 0)))
+        if found.messages.contains(where: { $0.channel.name == "closed/ready" }) { break }
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      try await server.store.revoke(read.digest, of: application, until: read.end)
+      try await checks
     }
   }
 }

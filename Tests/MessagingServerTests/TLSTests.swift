@@ -100,6 +100,24 @@ import Testing
     }
   }
 
+  @Test(
+    .enabled(if: STOMPClient.python != nil, "stomp.py is not installed"),
+    arguments: ["1.0", "1.1", "1.2"])
+  func `the stock STOMP client works through TLS of a private authority`(version: String)
+    async throws
+  {
+    try await makeAuthority()
+    try await makeCertificate("first")
+    let authority = authority
+    try await ServerFixture.runWithSTOMP(identity()) { server in
+      #expect(server.stompURL?.hasPrefix("stomps://127.0.0.1:") == true)
+      for scenario in ["topic", "queue"] {
+        try await STOMPClient.check(
+          scenario, server, server.closed, "tls", version, "ca=\(authority)")
+      }
+    }
+  }
+
   @Test func `a rotation serves new connections with the new certificate and ends no open call`()
     async throws
   {

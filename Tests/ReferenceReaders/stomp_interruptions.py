@@ -39,12 +39,16 @@ published, done, delivered, repeated = set(), set(), set(), []
 
 
 class Peer(stomp.ConnectionListener):
-    """A client that connects again by itself."""
+    """One connection; each has a listener of its own, because what an old one reports is not about the next."""
 
     def __init__(self):
         self.ended = threading.Event()
-        self.ended.set()
-        self.connection = None
+        self.connection = stomp.StompConnection12([("127.0.0.1", port)], vhost="kills", reconnect_attempts_max=1)
+        self.connection.set_listener("", self)
+        try:
+            self.connection.connect(keys["publishKey"], keys["secretKey"], wait=True)
+        except Exception:
+            self.ended.set()
 
     def on_disconnected(self):
         self.ended.set()
@@ -52,36 +56,34 @@ class Peer(stomp.ConnectionListener):
     def on_error(self, frame):
         self.ended.set()
 
-    def connect(self):
+    @classmethod
+    def again_and_again(kind, number):
         while not stop.is_set():
-            self.connection = stomp.StompConnection12([("127.0.0.1", port)], vhost="kills", reconnect_attempts_max=1)
-            self.connection.set_listener("", self)
-            self.ended.clear()
+            peer = kind()
             try:
-                self.connection.connect(keys["publishKey"], keys["secretKey"], wait=True)
-                return True
+                if not peer.ended.is_set():
+                    peer.work(number)
             except Exception:
-                time.sleep(0.05)
-        return False
+                pass
+            # An old connection must not hold leases beside the next.
+            peer.connection.transport.disconnect_socket()
+            time.sleep(0.05)
 
 
 class Publisher(Peer):
+    count = 0
+
     def on_receipt(self, frame):
         with state:
             published.add(frame.headers["receipt-id"])
 
-    def run(self, number):
-        count = 0
-        while not stop.is_set():
-            if self.ended.is_set() and not self.connect():
-                return
-            count += 1
-            name = f"{number}-{count}"
-            try:
-                self.connection.send("/queue/jobs", name, receipt=name)
-            except Exception:
-                self.ended.set()
+    def work(self, number):
+        while not self.ended.is_set():
+            with state:
+                Publisher.count += 1
+                name = f"{number}-{Publisher.count}"
             # Without a receipt it can be stored or not. The next one has another name.
+            self.connection.send("/queue/jobs", name, receipt=name)
             time.sleep(0.01)
 
 
@@ -101,22 +103,17 @@ class Worker(Peer):
             if frame.headers["receipt-id"] != "subscribed":
                 done.add(frame.headers["receipt-id"])
 
-    def run(self, number):
-        while not stop.is_set():
-            if self.ended.is_set():
-                if not self.connect():
-                    return
-                self.connection.subscribe(
-                    "/queue/jobs", id="1", ack="client-individual", receipt="subscribed",
-                    headers={"prefetch-count": str([1, 5, 20][number])})
-            time.sleep(0.02)
+    def work(self, number):
+        self.connection.subscribe(
+            "/queue/jobs", id="1", ack="client-individual", receipt="subscribed",
+            headers={"prefetch-count": str([1, 5, 20][number])})
+        self.ended.wait()
 
 
 server = start()
 atexit.register(lambda: server.kill())
-publishers = [threading.Thread(target=Publisher().run, args=(n,), daemon=True) for n in range(2)]
-for thread in publishers + [threading.Thread(target=Worker().run, args=(n,), daemon=True) for n in range(3)]:
-    thread.start()
+for kind, number in [(Publisher, 0), (Publisher, 1), (Worker, 0), (Worker, 1), (Worker, 2)]:
+    threading.Thread(target=kind.again_and_again, args=(number,), daemon=True).start()
 interruptions = 0
 for _ in range(count):
     # Each interruption meets a server that serves and has leases out.

@@ -236,6 +236,8 @@ final class STOMPConnection: ClientSession {
         var ending = STOMPEnding.forbidden(
           decision.ground(of: .publish, on: .channel(publication.channel)))
         ending.receipt = receipt
+        let tokens = operations.flatMap(\.tokens)
+        established.worker.append(.release(tokens, countsAttempt: true))
         return perform { $0.refused(ending) }
       }
       messages.append(publication.message(in: channel))

@@ -349,12 +349,12 @@ struct STOMPSession {
       let index = subscription.unsettled.firstIndex(where: { $0.number == delivery })
     else { throw STOMPFault("no message with this id waits for its acknowledgement") }
     let first = subscription.mode == .client ? 0 : index
+    let settlement = STOMPSettlement(
+      kind: kind, subscription: number, deliveries: Array(subscription.unsettled[first...index]))
+    let actions = try add(.settle(settlement), frame)
+    // From here on they are the operation's: until then, the end of the connection gives them back.
     subscriptions[number]?.unsettled.removeSubrange(first...index)
-    return try add(
-      .settle(
-        STOMPSettlement(
-          kind: kind, subscription: number,
-          deliveries: Array(subscription.unsettled[first...index]))), frame)
+    return actions
   }
 
   /// Does an operation now, or with its transaction.

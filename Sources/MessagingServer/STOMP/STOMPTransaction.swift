@@ -5,6 +5,11 @@ enum STOMPOperation: Sendable {
   case publish(STOMPPublication)
   case settle(STOMPSettlement)
 
+  /// The leases that it settles.
+  var tokens: [LeaseToken] {
+    if case .settle(let settlement) = self { settlement.tokens } else { [] }
+  }
+
   fileprivate var byteCount: Int {
     if case .publish(let publication) = self { publication.byteCount } else { 0 }
   }

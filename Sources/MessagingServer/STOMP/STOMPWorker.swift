@@ -115,12 +115,19 @@ final class STOMPWorker: Sendable {
         try await perform(work)
       } catch {
         // What came behind what failed is not done, but leases go back.
-        state.withLock { state in
-          state.waiting = state.waiting.filter { if case .release = $0 { true } else { false } }
-          state.byteCount = 0
+        let dropped = state.withLock { state in
+          defer {
+            state.waiting.removeAll { if case .release = $0 { false } else { true } }
+            state.byteCount = 0
+          }
+          return [work] + state.waiting
         }
         let ending = error as? STOMPEnding ?? .failed
         handle.tell { $0.end(ending) }
+        let tokens = dropped.flatMap { work in
+          if case .job(let job) = work { job.tokens } else { [LeaseToken]() }
+        }
+        await home.leases.release(tokens, countsAttempt: true)
       }
     }
   }
