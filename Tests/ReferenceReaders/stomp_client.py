@@ -231,7 +231,7 @@ def access():
         equal(f"{what}: by access", client.errors[0].headers["message"].split(":")[0], "access refused")
 
     Client(passcode="x" * 600, connects=False)
-    Client(login="nobody", connects=False)
+    Client(login="ann", connects=False)
     refused("publish", lambda c: c.send("/topic/a", "x"), passcode="")
     refused("subscribe", lambda c: c.subscribe("/topic/a", id="1"), passcode="")
     refused("lease", lambda c: c.subscribe("/queue/a", id="1"), passcode="")
