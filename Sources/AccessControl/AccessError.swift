@@ -1,6 +1,6 @@
 /// The error of a value that this module refuses.
 ///
-/// An error never carries a key, an auth key or a token.
+/// An error never carries a key, an auth key, a token or a password.
 public struct AccessError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kind of failure, to be compared with the static members; a new version can add members.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -19,6 +19,8 @@ public struct AccessError: Error, Sendable, Equatable, CustomStringConvertible {
     public static let invalidPattern = Code("invalidPattern")
     /// The contents of a token to be made are out of range.
     public static let invalidToken = Code("invalidToken")
+    /// The password of a user is too short, too long, or has a control character.
+    public static let invalidPassword = Code("invalidPassword")
   }
 
   /// The kind of failure.

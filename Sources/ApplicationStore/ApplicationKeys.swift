@@ -16,17 +16,25 @@ package final class ApplicationKeys: Sendable {
   /// Makes the hashes of auth keys.
   package let hasher: AuthKeyHasher
 
+  /// Makes and checks the verifiers of passwords.
+  package let realm: RealmHasher
+
   /// Tells whether the item is that of the tables.
   let check: [UInt8]
 
   private let cipher: Mutex<XAES256GCM>
   private let random: RandomSource
 
-  init(item: borrowing SecretBytes, random: RandomSource) throws(CryptoError) {
+  init(
+    item: borrowing SecretBytes, iterationCount: Int = RealmHasher.standardIterationCount,
+    random: RandomSource
+  ) throws(CryptoError) {
     func key(_ info: [UInt8], _ byteCount: Int = 32) throws(CryptoError) -> SecretBytes {
       try HKDF.sha512(inputKey: item, salt: [], info: info, byteCount: byteCount)
     }
     hasher = AuthKeyHasher(key: try key(Array("datavaultd/auth-keys".utf8)))
+    realm = RealmHasher(
+      key: try key(Array("datavaultd/users".utf8)), iterationCount: iterationCount, random: random)
     cipher = Mutex(try XAES256GCM(key: key(Self.purpose)))
     let check = try key(Array("datavaultd/check".utf8), 16)
     self.check = unsafe check.withUnsafeBytes { unsafe Array($0) }
@@ -41,7 +49,7 @@ package final class ApplicationKeys: Sendable {
   ///     made, or that is used which another process makes at the same time.
   /// - Throws: `keyMissing`, `wrongKey`, `vault`.
   static func read(
-    from vault: Vault, isInUse: Bool, random: RandomSource
+    from vault: Vault, isInUse: Bool, iterationCount: Int, random: RandomSource
   ) async throws(ApplicationStoreError) -> ApplicationKeys {
     do {
       let item =
@@ -53,7 +61,8 @@ package final class ApplicationKeys: Sendable {
             kind: .binary)
         }
       guard item.kind == .binary, item.bytes.byteCount == byteCount else { throw wrongKey(vault) }
-      return try ApplicationKeys(item: item.bytes, random: random)
+      return try ApplicationKeys(
+        item: item.bytes, iterationCount: iterationCount, random: random)
     } catch let error as VaultError where error.code == .itemNotFound {
       throw ApplicationStoreError(
         .keyMissing,

@@ -101,6 +101,26 @@ package struct ApplicationLimits: Sendable {
   /// Default: 1,000,000.
   package var totalMemberCount = 1_000_000
 
+  /// Users of an application.
+  ///
+  /// Default: 10,000.
+  package var userCount = 10_000
+
+  /// Users of all applications.
+  ///
+  /// Default: 100,000.
+  package var totalUserCount = 100_000
+
+  /// Roles of a user.
+  ///
+  /// Default: 32.
+  package var roleCount = 32
+
+  /// The iterations of PBKDF2 for new passwords.
+  ///
+  /// Default: 300,000.
+  package var passwordIterationCount = RealmHasher.standardIterationCount
+
   /// How many changes a reader can be behind without loading all tables again.
   ///
   /// Default: 10,000.

@@ -48,7 +48,9 @@ package final class ApplicationStore: Sendable {
       try ApplicationTables.make(db)
       return try keyCheck(db)
     }
-    let keys = try await ApplicationKeys.read(from: vault, isInUse: stored != nil, random: random)
+    let keys = try await ApplicationKeys.read(
+      from: vault, isInUse: stored != nil, iterationCount: limits.passwordIterationCount,
+      random: random)
     let check = try await write(engine, operation) { [check = keys.check] db in
       try db.run(
         "UPDATE application_state SET key_check = ? WHERE key_check IS NULL", Data(check))
@@ -195,7 +197,7 @@ extension ApplicationStore {
     }
   }
 
-  /// Removes an application with its grants, revoked tokens and channel groups.
+  /// Removes an application with its users, grants, revoked tokens and channel groups.
   ///
   /// The messages of its channels stay: a new application with its name has them, unless you purge
   /// these channels.
@@ -205,7 +207,10 @@ extension ApplicationStore {
     try await change("removing an application") { db, changes in
       try db.run("DELETE FROM application WHERE id = ?", id.number)
       guard db.changesCount > 0 else { throw ApplicationStoreError.unknownApplication(id) }
-      for table in ["application_grant", "application_revocation", "application_group"] {
+      for table in [
+        "application_grant", "application_revocation", "application_group", "application_user",
+        "application_user_role",
+      ] {
         try db.run("DELETE FROM \(table) WHERE application_id = ?", id.number)
       }
       changes = [.application(id)]

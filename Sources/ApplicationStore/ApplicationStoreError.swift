@@ -5,7 +5,7 @@ internal import VaultCrypto
 
 /// The error of every call of this module.
 ///
-/// It never carries a key, an auth key, a token or the text of an SQL statement.
+/// It never carries a key, an auth key, a token, a password or the text of an SQL statement.
 package struct ApplicationStoreError: Error, Sendable, CustomStringConvertible {
   /// The kind of failure, to be compared with the static members; a new version can add members.
   package struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -22,12 +22,16 @@ package struct ApplicationStoreError: Error, Sendable, CustomStringConvertible {
     package static let unknownApplication = Code("unknownApplication")
     /// The application has no grant with this id.
     package static let unknownGrant = Code("unknownGrant")
+    /// The application has no user with this name.
+    package static let unknownUser = Code("unknownUser")
     /// The name of a channel group, or of a channel in it, has a meaning of its own.
     package static let reservedName = Code("reservedName")
     /// There are as many applications as the limits allow.
     package static let tooManyApplications = Code("tooManyApplications")
     /// There are as many grants and revoked tokens as the limits allow.
     package static let tooManyGrants = Code("tooManyGrants")
+    /// There are as many users, or roles of a user, as the limits allow.
+    package static let tooManyUsers = Code("tooManyUsers")
     /// The application has as many channel groups as the limits allow.
     package static let tooManyGroups = Code("tooManyGroups")
     /// The channel group, or all groups together, have as many channels as the limits allow.

@@ -103,6 +103,41 @@ struct TokenOptions: ParsableArguments {
   }
 }
 
+/// The options that name the password of a user; without one, it is asked for.
+struct UserPasswordOptions: ParsableArguments {
+  @Option(
+    name: .customLong("user-password-file"),
+    help: ArgumentHelp(
+      "Read the user's password from a file. A final newline is ignored.", valueName: "file"),
+    completion: .file())
+  var file: String?
+
+  @Option(
+    name: .customLong("user-password-fd"),
+    help: ArgumentHelp("Read the user's password from a file descriptor.", valueName: "n"))
+  var descriptor: Int32?
+
+  func validate() throws {
+    guard file == nil || descriptor == nil else {
+      throw ValidationError("give only one of --user-password-file and --user-password-fd")
+    }
+  }
+
+  /// The file or the descriptor that is given.
+  var sources: [SecretSource] { SecretSource.given(files: [file], [descriptor]) }
+
+  /// The password, which is typed twice at the terminal.
+  func read(for user: String) throws -> SecretBytes {
+    if let file { return try SecretInput.file(file).read() }
+    if let descriptor { return try SecretInput.descriptor(descriptor).read() }
+    return try SecretInput.terminal(
+      SecretInput.Question(
+        what: "password", owner: ("user", user), isRepeated: true,
+        hint: "give --user-password-file FILE or --user-password-fd N")
+    ).read()
+  }
+}
+
 /// A credential of a client, and the options that name it.
 private struct ClientCredential {
   let what: String

@@ -10,10 +10,11 @@ extension ApplicationStoreError: ErrorWithExitCode {
     .invalidArgument: .usage, .reservedName: .usage,
     .damaged: .badData, .foreignTable: .badData, .newerVersion: .badData, .wrongKey: .badData,
     .keyMissing: .notFound, .unknownApplication: .notFound, .unknownGrant: .notFound,
+    .unknownUser: .notFound,
     .alreadyExists: .exists,
     .closed: .inputOutput, .libraryFailure: .inputOutput,
     .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
-    .tooManyGroups: .policy,
+    .tooManyGroups: .policy, .tooManyUsers: .policy,
   ]
 }
 
@@ -22,7 +23,7 @@ extension AccessError: ErrorWithExitCode {
 
   package static let exitCodes: [Code: ExitStatus?] = [
     .invalidApplication: .usage, .invalidGrant: .usage, .invalidName: .usage,
-    .invalidPattern: .usage, .invalidToken: .usage,
+    .invalidPassword: .badData, .invalidPattern: .usage, .invalidToken: .usage,
   ]
 }
 

@@ -11,6 +11,7 @@ struct ExplainCommand: AsyncParsableCommand, VaultAccess {
     discussion: """
       Examples:
         datavaultd explain shop publish orders --auth-key-file key.txt
+        datavaultd explain shop subscribe orders --user alice
         datavaultd explain shop subscribe --group staff --token-file token.txt --uuid alice
 
       Without a credential, the caller is anyone who knows the application's public keys. The exit code is 0 if the \
@@ -45,6 +46,9 @@ struct ExplainCommand: AsyncParsableCommand, VaultAccess {
   @Option(help: ArgumentHelp("The user id that the caller sends with a token.", valueName: "user"))
   var uuid: String?
 
+  @Option(help: ArgumentHelp("A user who has logged in.", valueName: "user"))
+  var user: String?
+
   @Flag(name: .customLong("signed"), help: "The request is signed with the secret key.")
   var isSigned = false
 
@@ -53,8 +57,9 @@ struct ExplainCommand: AsyncParsableCommand, VaultAccess {
   @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    guard [authKey.areGiven, token.areGiven, isSigned].count(where: { $0 }) <= 1 else {
-      throw ValidationError("give only one of an auth key, a token and --signed")
+    guard [authKey.areGiven, token.areGiven, user != nil, isSigned].count(where: { $0 }) <= 1
+    else {
+      throw ValidationError("give only one of an auth key, a token, --user and --signed")
     }
     guard uuid == nil || token.areGiven else { throw ValidationError("--uuid needs a token") }
     guard name == nil || group == nil else {
@@ -112,6 +117,7 @@ struct ExplainCommand: AsyncParsableCommand, VaultAccess {
     in store: ApplicationStore, of record: ApplicationRecord
   ) async throws -> Principal? {
     if isSigned { return .signed(record.id) }
+    if let user { return .user(try Name(user)) }
     if let hash = try await authKey.hash(in: store, of: record) { return .authKey(hash) }
     guard let text = try token.read(for: ("application", record.name)) else { return .anonymous }
     return switch try await store.signer(of: record.id).read(text) {

@@ -8,7 +8,7 @@ internal import Foundation
 struct GrantCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "grant",
-    abstract: "Manage grants: what everyone or the holders of an auth key can do.",
+    abstract: "Manage grants: what everyone, an auth key, a user or a role can do.",
     discussion: """
       Example:
         datavaultd grant shop --channel orders --auth-key-file key.txt --read
@@ -22,13 +22,14 @@ struct GrantCommand: AsyncParsableCommand {
 /// The command `datavaultd grant [add] APPLICATION`.
 struct GrantAddCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Grant rights to everyone, or to the holders of an auth key.",
+    commandName: "add", abstract: "Grant rights to everyone, an auth key, a user or a role.",
     discussion: """
       Examples:
         datavaultd grant shop --channel news --channel 'prices.*' --read
         datavaultd grant shop --channel orders --auth-key-file key.txt --read --ttl 60
+        datavaultd grant shop --channel orders --role staff --read
 
-      Without an auth key, the grant is for everyone. It replaces an earlier one for the same holder and the same \
+      Without an auth key, a user or a role, the grant is for everyone. It replaces an earlier one for the same holder and the same \
       name. It is on the disk when the command ends.
       """)
 
@@ -57,6 +58,13 @@ struct GrantAddCommand: AsyncParsableCommand, VaultAccess {
   var isForWholeApplication = false
 
   @OptionGroup var authKey: AuthKeyOptions
+
+  @Option(help: ArgumentHelp("A user of the application.", valueName: "user"))
+  var user: String?
+
+  @Option(help: ArgumentHelp("A role, which several users can have.", valueName: "role"))
+  var role: String?
+
   @OptionGroup var rights: RightsOptions
 
   @Option(
@@ -76,6 +84,9 @@ struct GrantAddCommand: AsyncParsableCommand, VaultAccess {
     guard consumer == nil || channels.count == 1 && groups.isEmpty && !isForWholeApplication else {
       throw ValidationError("--consumer needs exactly one --channel, and nothing else to grant on")
     }
+    guard [authKey.areGiven, user != nil, role != nil].count(where: { $0 }) <= 1 else {
+      throw ValidationError("give only one of an auth key, --user and --role")
+    }
     try SecretRules.check(credentials.sources + authKey.sources)
   }
 
@@ -83,15 +94,24 @@ struct GrantAddCommand: AsyncParsableCommand, VaultAccess {
     let scopes = try scopes()
     try await runStore { store in
       let record = try await store.application(named: application.name)
-      let hash = try await authKey.hash(in: store, of: record, isNew: true)
+      let holder = try await holder(in: store, of: record)
       let grants = try scopes.map { scope in
-        let key = Grant.Key(
-          scope, of: record.id, holder: hash.map { .authKey($0) } ?? .everyone)
+        let key = Grant.Key(scope, of: record.id, holder: holder)
         return try Grant(rights.rights, on: key, minutes: minutes ?? 0, start: Date())
       }
       try await store.put(grants)
       try GrantsReport(record, grants).print(report)
     }
+  }
+
+  private func holder(
+    in store: ApplicationStore, of record: ApplicationRecord
+  ) async throws -> GrantHolder {
+    // A mistyped user would get nothing, and a later one of that name would.
+    if let user { return .user(try await store.user(Name(user), of: record.id).name) }
+    if let role { return .role(try Name(role)) }
+    return try await authKey.hash(in: store, of: record, isNew: true).map { .authKey($0) }
+      ?? .everyone
   }
 
   private func scopes() throws -> [Scope] {
@@ -170,6 +190,7 @@ private struct GrantsReport: Encodable {
         case .everyone: kind = "everyone"
         case .authKey(let hash): (kind, self.hash) = ("authKey", "\(hash)")
         case .user(let name): (kind, self.name) = ("user", name.text)
+        case .role(let name): (kind, self.name) = ("role", name.text)
         }
       }
     }

@@ -20,7 +20,8 @@ struct Program: CommandProgram {
       CommandGroup(
         name: "Access",
         subcommands: [
-          AppCommand.self, GrantCommand.self, TokenCommand.self, ExplainCommand.self,
+          AppCommand.self, UserCommand.self, GrantCommand.self, TokenCommand.self,
+          ExplainCommand.self,
         ]),
     ])
 
@@ -30,6 +31,7 @@ struct Program: CommandProgram {
     switch command {
     case "serve": ["--listen"]
     case "grant", "token": ["--channel", "--channel-pattern", "--group", "--group-pattern"]
+    case "user": ["--role"]
     default: []
     }
   }

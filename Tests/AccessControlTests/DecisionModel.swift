@@ -8,6 +8,7 @@ struct DecisionModel {
   var exists = true
   var grants: [Grant.Key: Grant] = [:]
   var revoked: Set<TokenDigest> = []
+  var users: [Name: Set<Name>] = [:]
 
   /// Who asks, with what a token says in plain form.
   enum Caller {
@@ -57,7 +58,8 @@ struct DecisionModel {
     case .subscriber(let channel):
       let own: [AccessOperation] = [.subscribe, .unsubscribe, .heartbeat, .hereNow, .clientEvent]
       if kind(scope) == "channel", name == channel, own.contains(operation) { return .yes() }
-    case .anonymous, .authKey, .user: break
+    case .user(let name): if users[name] == nil { return .no }
+    case .anonymous, .authKey: break
     }
     if right.isEmpty { return .no }
     let isPrivate =
@@ -70,6 +72,8 @@ struct DecisionModel {
       case (.everyone, _): if isPrivate { continue }
       case (.authKey(let granted), .authKey(let asking)): if granted != asking { continue }
       case (.user(let granted), .user(let asking)): if granted != asking { continue }
+      case (.role(let role), .user(let asking)):
+        if users[asking]?.contains(role) != true { continue }
       default: continue
       }
       guard grant.rights.contains(right), covers(grant.key.scope, scope) else { continue }

@@ -11,6 +11,7 @@ import Testing
   ]
   private static let groups = ["g", "h", ":", "g-pnpres", ":-pnpres"]
   private static let users = ["ana", "bob"]
+  private static let roles = ["ana", "staff", "guest"]
   private static let keys = ["k", "l", "m"]
   private static let patterns = ["a", "pnpres", "private", "g", "b"]
 
@@ -53,6 +54,18 @@ import Testing
       run.index.removeApplication(shop)
       run.index.put(application())
       run.model = DecisionModel()
+    case 6, 7:
+      let user = made(try Name(Self.users[run.random.next(2)]))
+      if run.random.oneIn(4) {
+        run.index.removeUser(user, of: shop)
+        run.model.users[user] = nil
+      } else {
+        var random = run.random
+        let roles = try Set(Self.roles.filter { _ in random.oneIn(2) }.map { made(try Name($0)) })
+        run.random = random
+        run.index.put(user: user, roles: roles, of: shop)
+        run.model.users[user] = roles
+      }
     case 4...5 where !run.granted.isEmpty:
       let key = run.granted[run.random.next(run.granted.count)]
       run.index.removeGrant(key)
@@ -81,13 +94,13 @@ import Testing
   }
 
   private func caller(_ run: inout Case) -> (Principal, DecisionModel.Caller) {
-    switch run.random.next(12) {
+    switch run.random.next(14) {
     case 0: return (.signed(shop), .signed)
     case 1: return (.signed(bank), .signedElsewhere)
     case 2, 3, 4:
       let hash = hash(Self.keys[run.random.next(3)])
       return (.authKey(hash), .authKey(hash))
-    case 5:
+    case 5, 12, 13:
       let name = made(try Name(Self.users[run.random.next(2)]))
       return (.user(name), .user(name))
     case 6:
@@ -143,8 +156,9 @@ import Testing
   }
 
   private func holder(_ random: inout SeededRandom) -> GrantHolder {
-    switch random.next(4) {
+    switch random.next(5) {
     case 0: .everyone
+    case 4: .role(made(try Name(Self.roles[random.next(3)])))
     case 1: .user(made(try Name(Self.users[random.next(2)])))
     default: .authKey(hash(Self.keys[random.next(3)]))
     }

@@ -129,8 +129,10 @@ import Testing
 
   @Test func `a user has the grants of his name and of everyone`() {
     let user = made(try Name("ana"))
-    let index = access(
+    var index = access(
       grant(.read, on: channel("c"), for: .user(user)), grant(.write, on: channel("c")))
+    index.put(user: user, roles: [], of: shop)
+    index.put(user: made(try Name("bob")), roles: [], of: shop)
     #expect(index.allows(.user(user), .subscribe, channel("c")))
     #expect(index.allows(.user(user), .publish, channel("c")))
     #expect(!index.allows(.user(made(try Name("bob"))), .subscribe, channel("c")))

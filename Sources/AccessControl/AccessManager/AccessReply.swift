@@ -82,6 +82,13 @@ public struct AccessReply: Error, Sendable, Hashable {
   /// A signature that does not verify, or none where one is needed.
   public static let invalidSignature = AccessReply(403, refusal(403, "Invalid Signature"))
 
+  /// Credentials of HTTP that are missing or wrong; the response carries challenges.
+  public static let unauthorized = AccessReply(401, refusal(401, "Unauthorized"))
+
+  /// A password or a token that others on the way could read.
+  public static let unprotectedLogin = AccessReply(
+    403, refusal(403, "Credentials are taken over TLS only"))
+
   /// A call of version 2 that says nothing that can be granted.
   static func invalidArguments(_ what: String) -> AccessReply {
     AccessReply(400, refusal(400, "Invalid Arguments: \(what)"))

@@ -27,7 +27,9 @@ extension AccessIndex {
       if resource.scope == .channel(channel), operation.isForSubscriber {
         return .allowed(.endpoint)
       }
-    case .anonymous, .authKey, .user: break
+    case .user(let name):
+      guard entry.users[name] != nil else { return .refused(.unknownUser) }
+    case .anonymous, .authKey: break
     }
     return entry.decide(
       principal.holder, operation, resource.scope, isOpen: isOpen, at: now)
@@ -67,8 +69,16 @@ extension AccessIndex.Entry {
       search.look(for: scope, in: everyone)
     }
     if let holder, !search.isUnlimited, let table = holders[holder] {
-      search.isForEveryone = false
+      search.holder = holder
       search.look(for: scope, in: table)
+    }
+    if case .user(let name) = holder, let roles = users[name] {
+      // In order of their names, so that of two equal grants the same one is named each time.
+      for role in roles.sorted(by: { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }) {
+        guard !search.isUnlimited, let table = holders[.role(role)] else { continue }
+        search.holder = .role(role)
+        search.look(for: scope, in: table)
+      }
     }
     return search.found ?? .refused(needsAuthority ? .needsAuthority : .noGrant)
   }
@@ -88,8 +98,8 @@ extension AccessOperation {
 private struct GrantSearch {
   let right: Rights
   let now: Date
-  /// Whether the grants that are read are those of everyone.
-  var isForEveryone = true
+  /// Whose grants are read.
+  var holder = GrantHolder.everyone
   private(set) var found: Decision?
 
   init(right: Rights, now: Date) {
@@ -134,6 +144,12 @@ private struct GrantSearch {
       guard now < end else { return }
       if let other = found?.end, end <= other { return }
     }
-    found = .allowed(isForEveryone ? .grantForEveryone(level) : .grant(level), until: entry.end)
+    let reason: Decision.Reason =
+      switch holder {
+      case .everyone: .grantForEveryone(level)
+      case .authKey, .user: .grant(level)
+      case .role(let name): .grantForRole(name, level)
+      }
+    found = .allowed(reason, until: entry.end)
   }
 }

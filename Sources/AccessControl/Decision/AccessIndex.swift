@@ -1,6 +1,6 @@
 public import Foundation
 
-/// All that is allowed now, in memory: applications, grants, and revoked tokens.
+/// All that is allowed now, in memory: applications, users, grants, and revoked tokens.
 ///
 /// It is a value without a clock. The server loads it from its tables, applies each change, and asks
 /// it for each operation. Every change returns what it concerns; nil if it changed nothing.
@@ -36,6 +36,8 @@ public struct AccessIndex: Sendable {
     /// What everyone has, apart from the holders, because every decision reads it.
     var everyone = GrantTable()
     var holders: [GrantHolder: GrantTable] = [:]
+    /// The users with their roles.
+    var users: [Name: Set<Name>] = [:]
     var revocations: [TokenDigest: Date] = [:]
   }
 
@@ -133,6 +135,28 @@ public struct AccessIndex: Sendable {
     grantCount += (entry == nil ? 0 : 1) - (old == nil ? 0 : 1)
     endingCount += (entry?.end == nil ? 0 : 1) - (old?.end == nil ? 0 : 1)
     return old
+  }
+
+  // MARK: - Users
+
+  /// Adds a user, or gives one other roles.
+  @discardableResult
+  public mutating func put(
+    user: Name, roles: Set<Name>, of application: ApplicationID
+  ) -> AccessChange? {
+    let old = entries[application, default: Entry()].users.updateValue(roles, forKey: user)
+    return old == roles ? nil : .holder(.user(user), of: application)
+  }
+
+  /// Removes a user, who is refused from here on.
+  ///
+  /// The grants for that user stay.
+  @discardableResult
+  public mutating func removeUser(
+    _ user: Name, of application: ApplicationID
+  ) -> AccessChange? {
+    entries[application]?.users.removeValue(forKey: user)
+      .map { _ in .holder(.user(user), of: application) }
   }
 
   // MARK: - Revoked tokens

@@ -22,6 +22,8 @@ public struct Decision: Sendable, Hashable {
     case grant(Level)
     /// A grant for everyone, chosen by the same rule.
     case grantForEveryone(Level)
+    /// A grant for a role of the user, chosen by the same rule.
+    case grantForRole(Name, Level)
     /// The resources of a token.
     case tokenResource
     /// A pattern of a token, by its place among the patterns of this kind.
@@ -47,6 +49,8 @@ public struct Decision: Sendable, Hashable {
     case tokenRevoked
     /// The token is for another user id.
     case otherUser
+    /// The application has no such user, or no longer.
+    case unknownUser
     /// Only the server sends messages to this channel.
     case reservedName
     /// A pattern is not a channel that has messages.
@@ -89,6 +93,8 @@ public struct Decision: Sendable, Hashable {
     case .openApplication: "the application is open"
     case .grant(let level): "a grant of \(right) on \(level.words(scope)) for this caller"
     case .grantForEveryone(let level): "a grant of \(right) on \(level.words(scope)) for everyone"
+    case .grantForRole(let role, let level):
+      "a grant of \(right) on \(level.words(scope)) for role '\(role)' of this user"
     case .tokenResource: "the token lists the name with \(right)"
     case .tokenPattern(let number): "pattern \(number + 1) of the token gives \(right)"
     case .signature: "the request is signed with the secret key"
@@ -103,6 +109,7 @@ public struct Decision: Sendable, Hashable {
     case .tokenExpired: "the token has expired"
     case .tokenRevoked: "the token was revoked"
     case .otherUser: "the token is for another user id"
+    case .unknownUser: "the application has no such user"
     case .reservedName: "only the server sends messages to this channel"
     case .pattern: "a pattern is not a channel that has messages"
     case .notApplicable: "the operation does not work on this kind of resource"
@@ -129,6 +136,7 @@ extension GrantHolder: CustomStringConvertible {
     case .everyone: "everyone"
     case .authKey(let hash): "auth key \(hash)"
     case .user(let name): "user '\(name)'"
+    case .role(let name): "role '\(name)'"
     }
   }
 }

@@ -8,6 +8,8 @@ public enum GrantHolder: Sendable, Hashable {
   case authKey(AuthKeyHash)
   /// A user of the application's realm.
   case user(Name)
+  /// The users with a role.
+  case role(Name)
 }
 
 /// Rights on a scope for a holder: an entry of PubNub's access manager, version 2.

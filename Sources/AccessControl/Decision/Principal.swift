@@ -9,7 +9,7 @@ public enum Principal: Sendable {
   /// - Parameters:
   ///   - userID: the `uuid` of the request.
   case token(Token, userID: String?)
-  /// A user of the application's realm, whose password was checked.
+  /// A user of the application's realm, whose password was checked; the user's roles count too.
   case user(Name)
   /// A server whose signature under the application's secret key was checked.
   case signed(ApplicationID)
@@ -32,7 +32,7 @@ public enum AccessChange: Sendable, Hashable {
   case application(ApplicationID)
   /// Every caller of an application whom no token decides.
   case everyone(of: ApplicationID)
-  /// The callers with an auth key, or a user.
+  /// The callers with an auth key, a user, or all users because a role has changed.
   case holder(GrantHolder, of: ApplicationID)
   /// The callers with a token.
   case token(TokenDigest, of: ApplicationID)
@@ -53,6 +53,7 @@ public enum AccessChange: Sendable, Hashable {
       case .anonymous, .authKey, .user, .subscriber: true
       case .token, .signed: false
       }
+    case .holder(.role, application): if case .user = principal { true } else { false }
     case .holder(let holder, application): principal.holder == holder
     case .token(let digest, application):
       if case .token(let token, _) = principal { token.digest == digest } else { false }

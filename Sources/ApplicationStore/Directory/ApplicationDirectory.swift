@@ -158,6 +158,16 @@ package final class ApplicationDirectory: Sendable {
     try state.withLock { $0.store?.keys.hasher }?.hash(authKey, of: application)
   }
 
+  /// Whether an application has users, so that its resources ask for a password.
+  package func hasUsers(_ application: ApplicationID) -> Bool {
+    state.withLock { $0.contents.verifiers[application] != nil }
+  }
+
+  /// The verifier of a user's password; nil if there is no such user.
+  package func verifier(of user: Name, of application: ApplicationID) -> PasswordVerifier? {
+    state.withLock { $0.contents.verifiers[application]?[user] }
+  }
+
   /// All applications, by their names.
   package var applications: [DirectoryEntry] {
     state.withLock { Array($0.contents.entries.values) }

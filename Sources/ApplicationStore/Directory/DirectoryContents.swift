@@ -72,6 +72,7 @@ struct DirectoryContents: Sendable {
     case grant(Grant.Key, Grant?)
     case revocation(TokenDigest, ApplicationID, until: Date?)
     case group(GroupName, ApplicationID, Set<ChannelName>)
+    case user(Name, ApplicationID, StoredUser?)
 
     /// Reads the object of a change.
     init(_ change: ApplicationChange, _ keys: ApplicationKeys, _ db: Database) throws {
@@ -87,6 +88,8 @@ struct DirectoryContents: Sendable {
         self = .revocation(digest, id, until: until.map { Date(ticks: $0) })
       case .group(let name, let id):
         self = .group(name, id, try ApplicationStore.channels(of: name, of: id, db))
+      case .user(let name, let id):
+        self = .user(name, id, try ApplicationStore.user(name, of: id, db))
       }
     }
   }
@@ -96,6 +99,8 @@ struct DirectoryContents: Sendable {
   private(set) var index = AccessIndex()
   private(set) var entries: [ApplicationID: DirectoryEntry] = [:]
   private(set) var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
+  /// The passwords of users.
+  private(set) var verifiers: [ApplicationID: [Name: PasswordVerifier]] = [:]
   /// The ids by what else names an application, compared byte by byte.
   private(set) var ids: [Lookup: ApplicationID] = [:]
 
@@ -111,6 +116,10 @@ struct DirectoryContents: Sendable {
       let id = entry.record.id
       for grant in try ApplicationStore.grants(of: id, db) { index.put(grant) }
       groups[id] = try ApplicationStore.groups(of: id, db)
+      for user in try ApplicationStore.users(of: id, db) {
+        verifiers[id, default: [:]][user.record.name] = user.verifier
+        index.put(user: user.record.name, roles: user.record.roles, of: id)
+      }
       let revocations = try db.rows(
         "SELECT digest, until FROM application_revocation WHERE application_id = ?", id.number)
       while let row = try revocations.next() {
@@ -148,6 +157,14 @@ struct DirectoryContents: Sendable {
         let old = groups[id]?.updateValue(channels, forKey: name) ?? []
         if channels.isEmpty { groups[id]?[name] = nil }
         if old != channels { changes.groups.insert(.init(application: id, name: name)) }
+      case .user(let name, let id, let user):
+        guard entries[id] != nil else { continue }
+        verifiers[id, default: [:]][name] = user?.verifier
+        if verifiers[id]?.isEmpty == true { verifiers[id] = nil }
+        let change =
+          user.map { index.put(user: name, roles: $0.record.roles, of: id) }
+          ?? index.removeUser(name, of: id)
+        if let change { changes.access.insert(change) }
       }
     }
     return changes
@@ -181,6 +198,7 @@ struct DirectoryContents: Sendable {
     for name in (groups.removeValue(forKey: id) ?? [:]).keys {
       changes.groups.insert(.init(application: id, name: name))
     }
+    verifiers[id] = nil
     if let change = index.removeApplication(id) { changes.access.insert(change) }
   }
 }

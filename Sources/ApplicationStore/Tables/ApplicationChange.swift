@@ -8,6 +8,7 @@ enum ApplicationChange: Sendable, Hashable {
   case grant(Grant.Key)
   case revocation(TokenDigest, of: ApplicationID)
   case group(GroupName, of: ApplicationID)
+  case user(Name, of: ApplicationID)
 
   /// Inserts rows with the next generations, and removes those that are too old.
   ///
@@ -54,6 +55,7 @@ enum ApplicationChange: Sendable, Hashable {
     case .grant(let key): (2, key.application, key.holder.stored, key.scope.stored)
     case .revocation(let digest, let id): (3, id, digest.bytes, nil)
     case .group(let name, let id): (4, id, Array(name.text.utf8), nil)
+    case .user(let name, let id): (5, id, Array(name.text.utf8), nil)
     }
   }
 
@@ -75,6 +77,7 @@ enum ApplicationChange: Sendable, Hashable {
       return .grant(Grant.Key(scope, of: id, holder: holder))
     case 3: return TokenDigest(stored: item).map { .revocation($0, of: id) }
     case 4: return storedName(item, GroupName.init).map { .group($0, of: id) }
+    case 5: return storedName(item, Name.init).map { .user($0, of: id) }
     default: return nil
     }
   }

@@ -66,12 +66,40 @@ enum ApplicationTables {
       item BLOB,
       scope BLOB
     ) STRICT;
+    """,
     """
+    CREATE TABLE application_user (
+      application_id INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      salt BLOB NOT NULL,
+      iterations INTEGER NOT NULL,
+      code BLOB NOT NULL,
+      created INTEGER NOT NULL,
+      PRIMARY KEY (application_id, name)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE application_user_role (
+      application_id INTEGER NOT NULL,
+      user TEXT NOT NULL,
+      role TEXT NOT NULL,
+      PRIMARY KEY (application_id, user, role)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE application_login_failure (
+      subject BLOB PRIMARY KEY,
+      failures INTEGER NOT NULL,
+      last INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
   ]
 
+  /// The tables that each version makes.
   private static let names = [
-    "application_state", "application", "application_grant", "application_revocation",
-    "application_group", "application_change",
+    [
+      "application_state", "application", "application_grant", "application_revocation",
+      "application_group", "application_change",
+    ],
+    ["application_user", "application_user_role", "application_login_failure"],
   ]
 
   /// Makes the tables, or brings them up to date, inside an immediate transaction.
@@ -82,14 +110,15 @@ enum ApplicationTables {
       db,
       sql: """
         SELECT name FROM sqlite_schema WHERE type = 'table' AND lower(name) IN
-          (\(names.map { "'\($0)'" }.joined(separator: ", "))) ORDER BY name
+          (\(names.joined().map { "'\($0)'" }.joined(separator: ", "))) ORDER BY name
         """)
-    if !found.contains("application_state"), let foreign = found.first {
+    let version = found.contains("application_state") ? try requireKnownVersion(db) : 0
+    let later = names[version...].joined()
+    if let foreign = found.first(where: { later.contains($0.lowercased()) }) {
       throw ApplicationStoreError(
         .foreignTable, "the message database has a table '\(foreign)' that is not this server's",
         hint: "rename that table, and the code that uses it")
     }
-    let version = found.isEmpty ? 0 : try requireKnownVersion(db)
     guard version < migrations.count else { return }
     for migration in migrations[version...] { try db.execute(sql: migration) }
     try db.execute(sql: "UPDATE application_state SET version = \(migrations.count)")

@@ -11,6 +11,7 @@ extension GrantHolder {
     case .everyone: [0]
     case .authKey(let hash): [1] + hash.bytes
     case .user(let name): [2] + name.text.utf8
+    case .role(let name): [3] + name.text.utf8
     }
   }
 
@@ -25,6 +26,9 @@ extension GrantHolder {
     case 2:
       guard let name = storedName(rest, Name.init) else { return nil }
       self = .user(name)
+    case 3:
+      guard let name = storedName(rest, Name.init) else { return nil }
+      self = .role(name)
     default: return nil
     }
   }

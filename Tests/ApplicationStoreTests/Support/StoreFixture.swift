@@ -56,6 +56,7 @@ final class StoreFixture: Sendable {
     of engine: MessagingEngine, _ change: (inout ApplicationLimits) -> Void
   ) async throws -> ApplicationStore {
     var limits = ApplicationLimits()
+    limits.passwordIterationCount = 10
     change(&limits)
     return try await ApplicationStore.open(
       engine, vault: unlockedVault(), limits: limits, now: { [self] in now })
