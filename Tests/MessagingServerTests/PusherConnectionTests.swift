@@ -122,6 +122,7 @@ import VaultCrypto
     init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
     func send(_ bytes: [UInt8]) { sent.append(String(decoding: bytes, as: UTF8.self)) }
+    func send(_ bytes: [UInt8], whenSent: @escaping () -> Void) { send(bytes) }
     func setReading(_ isReading: Bool) {}
     func close(_ code: UInt16, _ reason: String) { sent.append("\(code)") }
   }

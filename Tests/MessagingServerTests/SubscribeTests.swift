@@ -70,7 +70,9 @@ import Testing
       let exchange = HTTPExchange(
         HTTPRequest(method: "GET", target: Array(target.utf8)),
         on: MultiThreadedEventLoopGroup.singleton.next()
-      ) { response in statuses.withLock { $0.append(response.status) } }
+      ) { reply in
+        if case .response(let response) = reply { statuses.withLock { $0.append(response.status) } }
+      }
       try await PubNubClient.onBlockingThread {
         PubNubService(gate, running.operations).answer(exchange)
       }

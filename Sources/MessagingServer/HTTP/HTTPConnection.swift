@@ -161,7 +161,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   ) {
     let request = HTTPRequest(
       method: head.method.rawValue, target: Array(head.uri.utf8), body: body,
-      headers: head.headers, isProtected: isProtected)
+      headers: head.headers, isProtected: isProtected,
+      source: LoginSource(context.remoteAddress))
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let eventLoop = context.eventLoop
     let exchange = HTTPExchange(request, on: eventLoop) { reply in

@@ -1,3 +1,4 @@
+package import AccessControl
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -12,17 +13,23 @@ struct HTTPRequest: Sendable {
   let headers: HTTPHeaders
   /// Whether no one between the client and this server can read or change the request: TLS, loopback or a Unix socket.
   let isProtected: Bool
+  /// Where the request comes from, to count failed logins by.
+  let source: LoginSource
 
   init(
     method: String, target: [UInt8], body: [UInt8] = [], headers: HTTPHeaders = [:],
-    isProtected: Bool = true
+    isProtected: Bool = true, source: LoginSource = LoginSource(nil)
   ) {
     self.method = method
     self.target = target
     self.body = body
     self.headers = headers
     self.isProtected = isProtected
+    self.source = source
   }
+
+  /// What the fields `Authorization` say; nil if there is none.
+  var authorization: Authorization? { Authorization.read(headers["authorization"]) }
 }
 
 /// An answer, with the headers that differ from one to the next.
@@ -36,6 +43,8 @@ package struct HTTPResponse: Sendable, Equatable {
   package var contentType = HTTPResponse.javaScript
   /// Seconds after which a client can ask again; default: nil, not said.
   package var retryAfter: Int?
+  /// The challenges of a 401, each in a field `WWW-Authenticate` of its own.
+  package var challenges: [Challenge] = []
   /// Methods for `Access-Control-Allow-Methods`.
   package var allowedMethods = "GET, POST, DELETE, OPTIONS"
   /// Whether web pages of any origin can read it; default: true.
@@ -70,6 +79,12 @@ package struct HTTPResponse: Sendable, Equatable {
         X-Requested-With\r
         Access-Control-Max-Age: 3600\r\n
         """)
+    }
+    for challenge in challenges {
+      buffer.writeString("WWW-Authenticate: \(challenge.field)\r\n")
+    }
+    if !challenges.isEmpty, allowsOtherOrigins {
+      buffer.writeString("Access-Control-Expose-Headers: WWW-Authenticate\r\n")
     }
     if let retryAfter { buffer.writeString("Retry-After: \(retryAfter)\r\n") }
     buffer.writeString(

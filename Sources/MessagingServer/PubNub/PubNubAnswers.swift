@@ -22,6 +22,13 @@ extension HTTPResponse {
   /// The answer of the access manager.
   init(_ reply: AccessReply) { self.init(reply.status, Array(reply.text.utf8)) }
 
+  /// The answer to credentials of HTTP that are missing or wrong.
+  static func unauthorized(_ challenges: [Challenge]) -> HTTPResponse {
+    var response = HTTPResponse(.unauthorized)
+    response.challenges = challenges
+    return response
+  }
+
   /// The answer to a part of PubNub that this server does not have.
   ///
   /// 403, because 404 says that an object is missing, and SDKs try again after a 501.

@@ -11,19 +11,28 @@ struct PubNubCaller: Sendable {
   /// The signature of the request; one that is not valid is ignored where something else gives the right.
   let signature: RequestSignature
 
+  /// What the caller could log in by; none for a caller who speaks PubNub's own forms.
+  let challenges: [Challenge]
+
   /// Finds out who asks.
   ///
+  /// - Parameters:
+  ///   - login: whom the fields `Authorization` name; nil without such fields, or where `auth` or a signature counts.
+  ///   - challenges: those of the application.
   /// - Throws: an error of OpenSSL.
   init(
     _ request: PubNubRequest, of application: DirectoryEntry, in directory: ApplicationDirectory,
-    isProtected: Bool, at now: Date
+    isProtected: Bool, login: Principal?, challenges: [Challenge], at now: Date
   ) throws {
     self.application = application
     var signature = try RequestSignature.of(request.raw, under: application.application, at: now)
     if case .valid(let form) = signature, !form.signsBody, !isProtected { signature = .mismatch }
     self.signature = signature
+    self.challenges = request.hasOwnCredentials ? [] : challenges
     if case .valid = signature {
       principal = .signed(application.id)
+    } else if let login {
+      principal = login
     } else {
       principal = try Self.principal(request, application, directory)
     }
@@ -42,8 +51,25 @@ struct PubNubCaller: Sendable {
     }
   }
 
-  /// The answer to a refused call, in the words of PubNub.
-  func refusal(_ refused: RefusedNames) -> AccessReply? {
+  /// The answer to a refused call: a challenge where a login can help, else PubNub's words.
+  func answer(to refused: RefusedNames) -> HTTPResponse? {
+    guard let reply = refusal(refused) else { return nil }
+    guard let decision = refused.decision, canLogIn(after: decision) else {
+      return HTTPResponse(reply)
+    }
+    return .unauthorized(challenges)
+  }
+
+  private func canLogIn(after decision: Decision) -> Bool {
+    guard !challenges.isEmpty else { return false }
+    return switch decision.reason {
+    case .unknownUser, .tokenExpired, .tokenRevoked: true
+    case .noGrant, .needsAuthority: if case .anonymous = principal { true } else { false }
+    default: false
+    }
+  }
+
+  private func refusal(_ refused: RefusedNames) -> AccessReply? {
     guard let decision = refused.decision else { return nil }
     switch signature {
     case .invalidTimestamp: return .invalidTimestamp

@@ -11,7 +11,7 @@ extension PubNubExchange {
     var round = home.polls.round
     let decided = home.check(
       caller, .subscribe, channels: listener.channels, groups: listener.groups)
-    if let reply = caller.refusal(decided) { return answer(HTTPResponse(reply)) }
+    if let refusal = caller.answer(to: decided) { return answer(refusal) }
     let filter = try filter(call)
     let subscription = try subscription(listener)
     // Read before the join, so that the client gets its own join if it subscribes to presence.
@@ -91,8 +91,8 @@ extension OpenHome {
     let listener = poll.call.listener
     let decided = check(
       poll.caller, .subscribe, channels: listener.channels, groups: listener.groups)
-    if let reply = poll.caller.refusal(decided) {
-      poll.answer(HTTPResponse(reply), realtime)
+    if let refusal = poll.caller.answer(to: decided) {
+      poll.answer(refusal, realtime)
     } else {
       poll.end = decided.end
     }

@@ -14,6 +14,10 @@ struct PubNubRequest: Sendable {
   /// The parameter `uuid`.
   let userID: String?
   let call: PubNubCall
+  /// Whether the caller speaks PubNub's own forms of access: `auth` or a signature.
+  ///
+  /// Fields `Authorization`, which some proxies ask for, do not count then.
+  let hasOwnCredentials: Bool
 
   /// Parses a request; nil if its path is none of PubNub's.
   ///
@@ -26,6 +30,8 @@ struct PubNubRequest: Sendable {
     self.family = family
     self.call = call
     subscribeKey = parser.subscribeKey
+    hasOwnCredentials =
+      raw.value("auth")?.isEmpty == false || raw.value("signature") != nil
     userID = try parser.text("uuid", family, maximumByteCount: Self.maximumUserIDByteCount)
   }
 }

@@ -45,7 +45,69 @@ struct PubNubService: Sendable {
         return exchange.answer(.unavailable(feature))
       }
       guard let home = gate.home else { return answerSealed(request, exchange) }
-      try answer(PubNubExchange(request, exchange, home, self))
+      let application = try application(of: request, exchange, home)
+      guard let authorization = authorization(of: request, to: application, exchange, home) else {
+        return try answer(PubNubExchange(request, exchange, home, self, application))
+      }
+      Task {
+        let result = await home.login(
+          authorization, to: application, from: exchange.request.source, userID: request.userID,
+          isProtected: exchange.request.isProtected)
+        answer(result, authorization, request, exchange, home, application)
+      }
+    } catch {
+      exchange.answer(error.response(at: place))
+    }
+  }
+
+  private func application(
+    of request: PubNubRequest, _ exchange: HTTPExchange, _ home: OpenHome
+  ) throws(PubNubRefusal) -> DirectoryEntry {
+    guard let application = home.directory.application(subscribeKey: request.subscribeKey) else {
+      throw PubNubRefusal(
+        request.family, 400, request.family == .publish ? "Invalid Key" : "Invalid Subscribe Key")
+    }
+    exchange.describe(application.id)
+    return application
+  }
+
+  /// The credentials that count; nil for a caller with PubNub's own, and for what an application without users ignores.
+  private func authorization(
+    of request: PubNubRequest, to application: DirectoryEntry, _ exchange: HTTPExchange,
+    _ home: OpenHome
+  ) -> Authorization? {
+    guard !request.hasOwnCredentials, let authorization = exchange.request.authorization else {
+      return nil
+    }
+    if case .token = authorization { return authorization }
+    return home.directory.hasUsers(application.id) ? authorization : nil
+  }
+
+  /// Goes on with whom the credentials name, or refuses them.
+  private func answer(
+    _ result: LoginResult, _ authorization: Authorization, _ request: PubNubRequest,
+    _ exchange: HTTPExchange, _ home: OpenHome, _ application: DirectoryEntry
+  ) {
+    do throws(PubNubRefusal) {
+      var challenges = home.challenges(
+        of: application, isProtected: exchange.request.isProtected)
+      if case .token = authorization, challenges.isEmpty {
+        challenges = [Challenge(.applicationToken, realm: application.application.name)]
+      }
+      switch result {
+      case .principal(let principal):
+        try answer(
+          PubNubExchange(
+            request, exchange, home, self, application, login: principal, challenges))
+      case .wrong: exchange.answer(.unauthorized(challenges))
+      case .unprotected: exchange.answer(HTTPResponse(.unprotectedLogin))
+      case .wait(let seconds):
+        var response = PubNubRefusal(request.family, 429, "Too many attempts to log in")
+          .response(at: place)
+        response.retryAfter = seconds
+        exchange.answer(response)
+      case .busy: throw PubNubRefusal(request.family, 503, "Try again later")
+      }
     } catch {
       exchange.answer(error.response(at: place))
     }
@@ -114,25 +176,25 @@ struct PubNubExchange: Sendable {
   let service: PubNubService
   let caller: PubNubCaller
 
-  /// Finds the application and the caller.
+  /// Finds the caller.
   ///
-  /// - Throws: the answer to a subscribe key that no application has.
+  /// - Parameters:
+  ///   - login: whom the fields `Authorization` name.
+  ///   - challenges: nil for those of the application.
   init(
-    _ request: PubNubRequest, _ exchange: HTTPExchange, _ home: OpenHome, _ service: PubNubService
+    _ request: PubNubRequest, _ exchange: HTTPExchange, _ home: OpenHome, _ service: PubNubService,
+    _ application: DirectoryEntry, login: Principal? = nil, _ challenges: [Challenge]? = nil
   ) throws(PubNubRefusal) {
-    guard let application = home.directory.application(subscribeKey: request.subscribeKey) else {
-      throw PubNubRefusal(
-        request.family, 400, request.family == .publish ? "Invalid Key" : "Invalid Subscribe Key")
-    }
-    exchange.describe(application.id)
+    let isProtected = exchange.request.isProtected
     self.request = request
     self.exchange = exchange
     self.home = home
     self.service = service
     do {
       caller = try PubNubCaller(
-        request, of: application, in: home.directory,
-        isProtected: exchange.request.isProtected, at: home.now())
+        request, of: application, in: home.directory, isProtected: isProtected, login: login,
+        challenges: challenges ?? home.challenges(of: application, isProtected: isProtected),
+        at: home.now())
     } catch {
       throw PubNubRefusal(request.family, 500, "Internal Error")
     }
@@ -165,8 +227,8 @@ struct PubNubExchange: Sendable {
     _ operation: AccessOperation, channels: [ChannelName] = [], groups: [GroupName] = []
   ) -> Bool {
     let refused = home.check(caller, operation, channels: channels, groups: groups)
-    guard let reply = caller.refusal(refused) else { return true }
-    answer(HTTPResponse(reply))
+    guard let refusal = caller.answer(to: refused) else { return true }
+    answer(refusal)
     return false
   }
 

@@ -182,8 +182,10 @@ package final class MessagingServer: Service {
     let store = try await ApplicationStore.open(engine, vault: vault)
     let directory = try await ApplicationDirectory.load(store)
     let realtime = try await Realtime(engine)
+    let logins = LoginGate(
+      store.keys.realm, failures: try await store.loginFailures(), now: { Date() })
     let open = OpenHome(
-      engine: engine, realtime: realtime, store: store, directory: directory,
+      engine: engine, realtime: realtime, store: store, directory: directory, logins: logins,
       operations: operations, now: { Date() })
     operations.didUnseal()
     gate.open(open)

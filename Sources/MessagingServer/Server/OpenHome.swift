@@ -21,18 +21,20 @@ final class OpenHome: Sendable {
   /// The events of clients for other clients.
   let signals: SignalQueue
   let quotas = ApplicationQuotas()
+  let logins: LoginGate
   let operations: ServerOperations
   let now: @Sendable () -> Date
 
   init(
     engine: MessagingEngine, realtime: Realtime, store: ApplicationStore,
-    directory: ApplicationDirectory, operations: ServerOperations,
+    directory: ApplicationDirectory, logins: LoginGate, operations: ServerOperations,
     now: @escaping @Sendable () -> Date
   ) {
     self.engine = engine
     self.realtime = realtime
     self.store = store
     self.directory = directory
+    self.logins = logins
     self.operations = operations
     self.now = now
     presence = PresenceService(realtime, now: now)
@@ -78,6 +80,7 @@ extension OpenHome {
       group.addTask { try await self.leases.run() }
       group.addTask { try await self.followChanges() }
       group.addTask { try await self.sweep() }
+      group.addTask { try await self.saveLogins() }
       defer { group.cancelAll() }
       try await group.next()
     }
@@ -92,6 +95,19 @@ extension OpenHome {
       }
       presence.expire()
       try? await Task.sleep(for: .milliseconds(500))
+    }
+  }
+
+  /// Saves failed logins, so that a restart does not end the waits.
+  private func saveLogins() async throws {
+    while !Task.isCancelled {
+      try? await Task.sleep(for: .seconds(1))
+      do {
+        try await logins.save(to: store)
+      } catch {
+        guard engine.state == .running else { throw error }
+        engine.configuration.logger.debug("saving failed logins: \(error)")
+      }
     }
   }
 

@@ -1,0 +1,389 @@
+import AccessControl
+import ApplicationStore
+import DataVault
+import Foundation
+import Logging
+import MessagingQueue
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import TestSupport
+import Testing
+import VaultCrypto
+
+@testable import MessagingServer
+
+private let ana = made("ana")
+private let shop = makeID(1042)
+
+private func made(_ text: String) -> Name {
+  do { return try Name(text) } catch { preconditionFailure("\(error)") }
+}
+
+private func makeID(_ number: Int64) -> ApplicationID {
+  do { return try ApplicationID(number) } catch { preconditionFailure("\(error)") }
+}
+
+private func password(_ text: String) -> Password {
+  Password(SecretBytes(copying: Array(text.utf8)))
+}
+
+private func source(_ address: String) -> LoginSource {
+  LoginSource(try? SocketAddress(ipAddress: address, port: 1))
+}
+
+/// Which passwords are checked, with a clock that the test moves.
+@Suite struct LoginGateTests {
+  private final class Clock: Sendable {
+    private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+    var now: Date { time.withLock { $0 } }
+    func move(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
+  }
+
+  private let clock = Clock()
+  private let realm = RealmHasher(
+    key: SecretBytes(copying: [UInt8](repeating: 7, count: 32)), iterationCount: 10)
+  private let gate: LoginGate
+  private let verifier: PasswordVerifier
+
+  init() throws {
+    let clock = clock
+    gate = LoginGate(realm, now: { clock.now })
+    verifier = try realm.verifier(for: password("right password"), user: ana, of: shop)
+  }
+
+  private func check(_ text: String, from address: String) async throws -> LoginGate.Outcome {
+    try await gate.check(password(text), verifier, of: ana, in: shop, from: source(address))
+  }
+
+  @Test func `a thousand wrong passwords never lock out a user at another source`() async throws {
+    for number in 0..<1000 {
+      let outcome = try await check("wrong \(number)", from: "192.0.2.1")
+      #expect(outcome != .right)
+      #expect(try await check("right password", from: "192.0.2.2") == .right)
+      clock.move(0.1)
+    }
+    // 100 seconds: 3 wrong ones at once and 6 behind waits; the right one is cached for a minute.
+    #expect(gate.derivationCount == 11, "\(gate.derivationCount)")
+    // A wait ends, and the right password then helps at the first source too.
+    clock.move(300)
+    #expect(try await check("right password", from: "192.0.2.1") == .right)
+  }
+
+  @Test func `clients that connect together with the right password derive one key`()
+    async throws
+  {
+    try await withThrowingTaskGroup(of: LoginGate.Outcome.self) { group in
+      for _ in 0..<50 {
+        group.addTask { try await check("right password", from: "192.0.2.1") }
+      }
+      for try await outcome in group { #expect(outcome == .right) }
+    }
+    #expect(gate.derivationCount == 1)
+  }
+
+  @Test func `many guesses at the same time derive a bounded number of keys`() async throws {
+    try await withThrowingTaskGroup(of: LoginGate.Outcome.self) { group in
+      for number in 0..<500 {
+        group.addTask { try await check("wrong \(number)", from: "192.0.2.1") }
+      }
+      for try await outcome in group { #expect(outcome != .right) }
+    }
+    #expect(gate.derivationCount == 3)
+  }
+
+  @Test func `a user that does not exist derives a key, and waits as one that does`() async throws {
+    var outcomes: [[LoginGate.Outcome]] = [[], []]
+    for _ in 0..<5 {
+      outcomes[0].append(
+        try await gate.check(
+          password("anything"), nil, of: made("nobody"), in: shop, from: source("192.0.2.1")))
+      outcomes[1].append(try await check("anything", from: "192.0.2.2"))
+    }
+    #expect(outcomes[0] == outcomes[1])
+    #expect(gate.derivationCount == 6)
+  }
+
+  @Test func `a new password ends the cached one`() async throws {
+    #expect(try await check("right password", from: "192.0.2.1") == .right)
+    let new = try realm.verifier(for: password("other password"), user: ana, of: shop)
+    let outcome = try await gate.check(
+      password("right password"), new, of: ana, in: shop, from: source("192.0.2.1"))
+    #expect(outcome == .wrong)
+  }
+
+  @Test func `IPv6 addresses of one network are one source`() {
+    #expect(source("2001:db8::1").text == source("2001:db8::2").text)
+    #expect(source("2001:db8::1").text != source("2001:db8:0:1::1").text)
+    #expect(source("::ffff:192.0.2.1").text == source("192.0.2.1").text)
+    #expect(LoginSource(nil).text == "local")
+  }
+}
+
+/// Passwords and tokens over HTTP, judged by curl.
+@Suite struct LoginTests {
+  /// A server whose closed application has the user `ana` with the role `staff`, who can read `c`.
+  private static func run(
+    _ configure: (inout ServerConfiguration) -> Void = { _ in },
+    _ body: @escaping @Sendable (ServerFixture) async throws -> Void
+  ) async throws {
+    try await ServerFixture.run(configure) { fixture in
+      try await put(user: "ana", "right password", roles: [made("staff")], fixture)
+      try await grant(.read, "c", .role(made("staff")), fixture)
+      // Until the server knows the user.
+      try await wait { try await fixture.get(history(fixture)).status == 401 }
+      try await body(fixture)
+    }
+  }
+
+  /// Waits until something is so, at most ten seconds or so.
+  private static func wait(until isSo: () async throws -> Bool) async throws {
+    for _ in 0..<300 {
+      if try await isSo() { return }
+      try await Task.sleep(for: .milliseconds(30))
+    }
+  }
+
+  private static func put(
+    user: String, _ text: String, roles: Set<Name> = [], _ fixture: ServerFixture
+  ) async throws {
+    let id = fixture.closed.record.id
+    let realm = fixture.store.keys.realm
+    let verifier = try realm.verifier(for: password(text), user: made(user), of: id)
+    try await fixture.store.put(
+      user: made(user), verifier, roles: roles, of: id, replaces: true)
+  }
+
+  private static func grant(
+    _ rights: Rights, _ channel: String, _ holder: GrantHolder, _ fixture: ServerFixture
+  ) async throws {
+    let key = Grant.Key(
+      .channel(try ChannelName(channel)), of: fixture.closed.record.id, holder: holder)
+    try await fixture.store.put([try Grant(rights, on: key, minutes: 0, start: Date())])
+  }
+
+  private static func history(_ fixture: ServerFixture, _ channel: String = "c") -> String {
+    "/v2/history/sub-key/\(fixture.closed.subscribe)/channel/\(channel)?count=1"
+  }
+
+  private static func publish(_ fixture: ServerFixture) -> String {
+    "/publish/\(fixture.closed.publish)/\(fixture.closed.subscribe)/0/c/0/1"
+  }
+
+  /// Status, challenges and body of a GET by curl, which takes the password from its standard input.
+  private static func curl(
+    _ url: String, user: String? = nil, headers: [String] = [], _ options: [String] = []
+  ) async throws -> (status: Int, challenges: [String], text: String) {
+    let configuration =
+      (user.map { "user = \"\($0)\"\n" } ?? "")
+      + headers.map { "header = \"\($0)\"\n" }.joined()
+    let arguments = ["-sS", "-i", "-g", "-K", "-"] + options + [url]
+    let program = try await PubNubClient.onBlockingThread {
+      try Program.run("/usr/bin/curl", arguments, input: Array(configuration.utf8))
+    }
+    let parts = program.text.split(separator: "\r\n\r\n", maxSplits: 1)
+    let lines = (parts.first ?? "").split(separator: "\r\n")
+    let status = lines.first.flatMap { Int($0.split(separator: " ").dropFirst().first ?? "") }
+    return (
+      status ?? 0,
+      lines.filter { $0.hasPrefix("WWW-Authenticate: ") }.map { String($0.dropFirst(18)) },
+      parts.count > 1 ? String(parts[1]) : ""
+    )
+  }
+
+  private static let challenges = Challenge.all(realm: "closed").map(\.field)
+
+  @Test func `an application with users asks for a password, takes it, and refuses what it lacks`()
+    async throws
+  {
+    try await Self.run { fixture in
+      let url = fixture.url + Self.history(fixture)
+      let none = try await Self.curl(url)
+      #expect(none.status == 401 && none.challenges == Self.challenges)
+      #expect(none.text.contains(#""status":401"#))
+      // curl itself answers the challenge.
+      let answered = try await Self.curl(url, user: "ana:right password", ["--anyauth"])
+      #expect(answered.text.contains("HTTP/1.1 200 OK"))
+      #expect(try await Self.curl(url, user: "ana:right password").status == 200)
+      let wrong = try await Self.curl(url, user: "ana:wrong password")
+      #expect(wrong.status == 401 && wrong.challenges == Self.challenges)
+      #expect(try await Self.curl(url, user: "nobody:right password").status == 401)
+      // The right password does not help for what the user lacks.
+      let lacking = try await Self.curl(
+        fixture.url + Self.publish(fixture), user: "ana:right password")
+      #expect(lacking.status == 403 && lacking.challenges.isEmpty)
+      #expect(lacking.text.contains("Forbidden"))
+    }
+  }
+
+  @Test(arguments: ["Basic", "basic", "Application Basic", "application basic"])
+  func `each form of Basic names a user`(scheme: String) async throws {
+    try await Self.run { fixture in
+      let text = Data("ana:right password".utf8).base64EncodedString()
+      let answer = try await Self.curl(
+        fixture.url + Self.history(fixture), headers: ["Authorization: \(scheme) \(text)"])
+      #expect(answer.status == 200)
+    }
+  }
+
+  @Test(arguments: ["Basic !", "Basic", "Negotiate YII=", "Bearer abc", "Application Token abc"])
+  func `what names no one is answered by a challenge`(field: String) async throws {
+    try await Self.run { fixture in
+      let answer = try await Self.curl(
+        fixture.url + Self.history(fixture), headers: ["Authorization: \(field)"])
+      #expect(answer.status == 401 && answer.challenges == Self.challenges)
+    }
+  }
+
+  @Test func `a token is taken as Application Token, and a revoked one is answered by a challenge`()
+    async throws
+  {
+    try await Self.run { fixture in
+      let signer = try await fixture.store.signer(of: fixture.closed.record.id)
+      let token = try signer.issue(
+        TokenContents(
+          issue: Date(), minutes: 5,
+          resources: TokenRights(channels: [TokenRights.Entry("d", .read)])))
+      let headers = ["Authorization: Application Token \(token)"]
+      let url = fixture.url + Self.history(fixture, "d")
+      #expect(try await Self.curl(url, headers: headers).status == 200)
+      let lacking = fixture.url + Self.history(fixture)
+      #expect(try await Self.curl(lacking, headers: headers).status == 403)
+      guard case .token(let read) = try signer.read(Array(token.utf8)) else { return }
+      try await fixture.store.revoke(
+        read.digest, of: fixture.closed.record.id, until: Date() + 300)
+      try await Self.wait { try await Self.curl(url, headers: headers).status != 200 }
+      let revoked = try await Self.curl(url, headers: headers)
+      #expect(revoked.status == 401 && revoked.challenges == Self.challenges)
+    }
+  }
+
+  @Test func `callers with PubNub's own forms see what they saw before there were users`()
+    async throws
+  {
+    try await Self.run { fixture in
+      for query in ["&auth=key", "&auth=key&signature=v2.x&timestamp=1"] {
+        let answer = try await Self.curl(
+          fixture.url + Self.history(fixture) + query, user: "ana:right password")
+        #expect([400, 403].contains(answer.status) && answer.challenges.isEmpty, "\(query)")
+      }
+      // Without users, a password is ignored as before.
+      let open = fixture.open
+      let target = "/v2/history/sub-key/\(open.subscribe)/channel/c?count=1"
+      #expect(try await Self.curl(fixture.url + target, user: "a:b").status == 200)
+      let needsAuthority = "/v2/history/sub-key/\(open.subscribe)/channel/private-c?count=1"
+      let refused = try await Self.curl(fixture.url + needsAuthority)
+      #expect(refused.status == 403 && refused.challenges.isEmpty)
+    }
+  }
+
+  @Test func `an open poll of a removed user ends with a challenge within a second`() async throws {
+    try await Self.run { fixture in
+      let target = "/v2/subscribe/\(fixture.closed.subscribe)/c/0"
+      let first = try await Self.curl(fixture.url + target, user: "ana:right password")
+      let place = try #require(ServerFixture.place(in: first.text))
+      async let poll = Self.curl(
+        fixture.url + target + "?tt=\(place)", user: "ana:right password")
+      try await fixture.waitForPolls(1)
+      let removed = ContinuousClock.now
+      try await fixture.store.removeUser(ana, of: fixture.closed.record.id)
+      let answer = try await poll
+      #expect(answer.status == 401)
+      #expect(ContinuousClock.now - removed < .seconds(2))
+    }
+  }
+
+  @Test func `a new password ends the old one within a second`() async throws {
+    try await Self.run { fixture in
+      let url = fixture.url + Self.history(fixture)
+      #expect(try await Self.curl(url, user: "ana:right password").status == 200)
+      try await Self.put(user: "ana", "new password", roles: [made("staff")], fixture)
+      try await Task.sleep(for: .seconds(1))
+      #expect(try await Self.curl(url, user: "ana:right password").status == 401)
+      #expect(try await Self.curl(url, user: "ana:new password").status == 200)
+    }
+  }
+
+  @Test func `guesses are answered by 429 with a time, and are in the tables within seconds`()
+    async throws
+  {
+    try await Self.run { fixture in
+      let url = fixture.url + Self.history(fixture)
+      var statuses: [Int] = []
+      for number in 0..<5 {
+        statuses.append(try await Self.curl(url, user: "ana:wrong password \(number)").status)
+      }
+      #expect(statuses.prefix(3).allSatisfy { $0 == 401 })
+      #expect(statuses.contains(429), "\(statuses)")
+      try await Self.wait { try await !fixture.store.loginFailures().isEmpty }
+      #expect(try await fixture.store.loginFailures().count == 3)
+    }
+  }
+
+  @Test func `no log has a password, a user or a verifier`() async throws {
+    let lines = Lines()
+    try await Self.run {
+      $0.logger = Logger(label: "server") { _ in lines.handler }
+      $0.logger.logLevel = .trace
+      $0.engine.logger = $0.logger
+    } _: { fixture in
+      let url = fixture.url + Self.history(fixture)
+      _ = try await Self.curl(url, user: "ana-the-user:right password")
+      _ = try await Self.curl(url, user: "ana:right password")
+      try await Task.sleep(for: .seconds(1))
+    }
+    let text = lines.text
+    #expect(!text.isEmpty)
+    for secret in ["right password", "ana-the-user", "YW5hOnJpZ2h0IHBhc3N3b3Jk"] {
+      #expect(!text.contains(secret))
+    }
+  }
+
+  /// The lines of a logger.
+  private final class Lines: Sendable {
+    private let collected = Mutex("")
+    var text: String { collected.withLock { $0 } }
+    var handler: Handler { Handler(lines: self) }
+    func add(_ line: String) { collected.withLock { $0 += line + "\n" } }
+
+    struct Handler: LogHandler {
+      let lines: Lines
+      var metadata: Logger.Metadata = [:]
+      var logLevel = Logger.Level.trace
+
+      subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+      }
+
+      func log(event: LogEvent) { lines.add("\(event.message) \(event.metadata ?? [:])") }
+    }
+  }
+}
+
+/// Passwords over a connection that others can read.
+@Suite struct UnprotectedLoginTests {
+  @Test func `a request without protection offers no challenge and takes no password`()
+    async throws
+  {
+    try await ServerFixture.run { fixture in
+      let id = fixture.closed.record.id
+      let verifier = try fixture.store.keys.realm.verifier(
+        for: password("right password"), user: ana, of: id)
+      try await fixture.store.put(user: ana, verifier, roles: [], of: id)
+      let home = try #require(fixture.server.gate.home)
+      try await home.refresh()
+      let application = try #require(home.directory.application(id))
+      #expect(home.challenges(of: application, isProtected: false).isEmpty)
+      #expect(home.challenges(of: application, isProtected: true).count == 3)
+      let result = await home.login(
+        .password(user: ana, password("right password")), to: application,
+        from: source("192.0.2.1"), isProtected: false)
+      guard case .unprotected = result else {
+        Issue.record("\(result)")
+        return
+      }
+      #expect(home.logins.derivationCount == 0)
+    }
+  }
+}
