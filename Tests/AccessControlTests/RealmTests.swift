@@ -125,7 +125,7 @@ import VaultCrypto
       #expect(ledger.begin(right, at: now) == .check)
       ledger.end(right, succeeded: true)
     }
-    // 3 together, then after 1, 2, 4, ... 300 seconds.
+    // 3 without a wait, then after 1, 2, 4, ... 300 seconds.
     #expect(checkCount == 13, "\(checkCount)")
   }
 

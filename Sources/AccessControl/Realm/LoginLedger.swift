@@ -106,7 +106,7 @@ public struct LoginLedger: Sendable {
     let others = (underWay[attempt.source] ?? 1) - 1
     underWay[attempt.source] = others > 0 ? others : nil
     guard succeeded else { return }
-    // The pair starts again. Source and user lose this attempt only: the owner of one password must
+    // The pair starts again. Source and user lose this attempt only: who has one password must
     // not clear the count of guesses at others.
     counts[attempt.pair] = nil
     unsaved.insert(attempt.pair)
