@@ -126,6 +126,8 @@ import Testing
     let key = try server.file("key", "client's auth key")
     let commands: [(heading: String, arguments: String)] = [
       ("app add", "stock"), ("app list", ""), ("app show", "shop"), ("app show", "shop --secret"),
+      ("user add", "shop alice --role staff --user-password-file \(key)"), ("user list", "shop"),
+      ("grant add", "shop --channel c --role staff --read"),
       ("grant add", "shop --channel a.* --group : --read --write --auth-key-file \(key) --ttl 60"),
       ("grant add", "shop --channel a --consumer c --lease"),
       ("grant add", "shop --whole-application --manage --delete"), ("grant list", "shop"),
