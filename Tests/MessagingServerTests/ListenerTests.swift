@@ -12,9 +12,9 @@ import Testing
   private func listen(at address: String) async throws -> Listener {
     try await Listener.start(
       at: try #require(ListenAddress(address)), on: group,
-      Listener.Configuration(connections: connections, operations: ServerOperations()) {
-        $0.answer(HTTPResponse(200, "1"))
-      })
+      Listener.Configuration(
+        connections: connections,
+        spoken: .http(HTTPLimits(), ServerOperations()) { $0.answer(HTTPResponse(200, "1")) }))
   }
 
   @Test func `a connection waits until its listener accepts`() async throws {

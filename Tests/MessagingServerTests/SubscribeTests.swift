@@ -46,7 +46,7 @@ import Testing
       let opened = Mutex<OpenHome?>(nil)
       let home = OpenHome(
         engine: running.engine, realtime: running.realtime, store: running.store,
-        directory: running.directory, operations: running.operations,
+        directory: running.directory, logins: running.logins, operations: running.operations,
         now: {
           // The clock is read for the caller, for the decision, and then for the presence of the user.
           let isPresence = reads.withLock { count in
