@@ -201,6 +201,9 @@ private func source(_ address: String) -> LoginSource {
       let none = try await Self.curl(url)
       #expect(none.status == 401 && none.challenges == Self.challenges)
       #expect(none.text.contains(#""status":401"#))
+      let everywhere = fixture.url + "/v2/presence/sub-key/\(fixture.closed.subscribe)"
+      #expect(try await Self.curl(everywhere).status == 401)
+      #expect(try await Self.curl(everywhere, user: "ana:right password").status == 403)
       // curl itself answers the challenge.
       let answered = try await Self.curl(url, user: "ana:right password", ["--anyauth"])
       #expect(answered.text.contains("HTTP/1.1 200 OK"))

@@ -54,19 +54,19 @@ struct PubNubCaller: Sendable {
   /// The answer to a refused call: a challenge where a login can help, else PubNub's words.
   func answer(to refused: RefusedNames) -> HTTPResponse? {
     guard let reply = refusal(refused) else { return nil }
-    guard let decision = refused.decision, canLogIn(after: decision) else {
-      return HTTPResponse(reply)
-    }
-    return .unauthorized(challenges)
+    return refused.decision.flatMap { challenge(after: $0) } ?? HTTPResponse(reply)
   }
 
-  private func canLogIn(after decision: Decision) -> Bool {
-    guard !challenges.isEmpty else { return false }
-    return switch decision.reason {
-    case .unknownUser, .tokenExpired, .tokenRevoked: true
-    case .noGrant, .needsAuthority: if case .anonymous = principal { true } else { false }
-    default: false
-    }
+  /// The challenge after a refusal; nil where a login cannot help.
+  func challenge(after decision: Decision) -> HTTPResponse? {
+    guard !challenges.isEmpty else { return nil }
+    let canHelp =
+      switch decision.reason {
+      case .unknownUser, .tokenExpired, .tokenRevoked: true
+      case .noGrant, .needsAuthority: if case .anonymous = principal { true } else { false }
+      default: false
+      }
+    return canHelp ? .unauthorized(challenges) : nil
   }
 
   private func refusal(_ refused: RefusedNames) -> AccessReply? {

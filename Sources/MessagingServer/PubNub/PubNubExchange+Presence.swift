@@ -52,7 +52,9 @@ extension PubNubExchange {
   private func hereNowEverywhere(_ call: HereNowCall) {
     let now = home.now()
     let decision = home.decide(caller, .hereNowEverywhere, .application, now)
-    guard decision.isAllowed else { return answer(HTTPResponse(decision.reply())) }
+    guard decision.isAllowed else {
+      return answer(caller.challenge(after: decision) ?? HTTPResponse(decision.reply()))
+    }
     // Private channels need an authority of their own.
     let channels = home.presence.read { $0.occupancies(of: application).keys }.filter { channel in
       guard let name = try? ChannelName(channel.nameInApplication) else { return false }
