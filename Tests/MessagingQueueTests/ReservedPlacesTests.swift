@@ -77,6 +77,10 @@ import Testing
   {
     try await engine.write { try $0.execute(sql: "CREATE TABLE own (x)") }
     let other = try plain.neighbour()
+    for notifier in [engine.notifier, other.notifier] {
+      // The listener wakes the first waiter when it begins.
+      #expect(await notifier.waitForChange(after: notifier.generation) == .changed)
+    }
     let before = try #require(try commitNumber)
     let generations = [engine, other].map(\.notifier.generation)
     let near = Task { await engine.notifier.waitForChange(after: generations[0]) }
