@@ -305,21 +305,20 @@ import VaultCrypto
   }
 
   @Test func `a right that ends by time is found without a change`() throws {
-    let hub = PusherHub()
+    let sessions = SessionRegistry<PusherConnection>()
     let application = try ApplicationID(1)
     let now = Date()
     let handles = try (0..<3).map { number in
-      let handle = PusherHandle(
-        try idleConnection(), socketID: "1.\(number)", application: application,
-        on: EmbeddedEventLoop())
+      let handle = SessionHandle(
+        try idleConnection(), application: application, on: EmbeddedEventLoop())
       handle.nextEnd = [nil, now, now + 1][number]
-      #expect(hub.add(handle))
+      #expect(sessions.add(handle))
       return handle
     }
-    #expect(hub.handles(concernedBy: [], at: now).map(\.socketID) == ["1.1"])
-    #expect(hub.handles(concernedBy: [.application(application)], at: now).count == 3)
+    #expect(sessions.handles(concernedBy: [], at: now).map { $0 === handles[1] } == [true])
+    #expect(sessions.handles(concernedBy: [.application(application)], at: now).count == 3)
     let other = try AccessChange.application(ApplicationID(2))
-    #expect(hub.handles(concernedBy: [other], at: now).count == 1)
+    #expect(sessions.handles(concernedBy: [other], at: now).count == 1)
     withExtendedLifetime(handles) {}
   }
 
@@ -334,15 +333,13 @@ import VaultCrypto
     let connection = try idleConnection()
     let application = try ApplicationID(1)
     let channel = try #require(PusherChannel("presence-a"))
-    func join(_ number: Int, as user: String) throws(PusherRefusal) -> PusherRoster? {
-      let socketID = "1.\(number)"
-      let handle = PusherHandle(
-        connection, socketID: socketID, application: application, on: loop)
+    func join(as user: String) throws(PusherRefusal) -> PusherRoster? {
+      let handle = SessionHandle(connection, application: application, on: loop)
       return try hub.join(handle, channel, PusherMember(id: user, info: []))
     }
-    for number in 0..<100 { _ = try join(number, as: "\(number)") }
-    #expect(throws: PusherRefusal.limit("the channel has 100 members")) { try join(100, as: "x") }
-    #expect(try join(101, as: "7")?.count == 100)
+    for number in 0..<100 { _ = try join(as: "\(number)") }
+    #expect(throws: PusherRefusal.limit("the channel has 100 members")) { try join(as: "x") }
+    #expect(try join(as: "7")?.count == 100)
     #expect(hub.occupancy(of: "presence-a", in: application).subscriptionCount == 101)
   }
 

@@ -28,7 +28,7 @@ protocol ClientTransport: AnyObject {
 }
 
 /// What a protocol does with a lasting connection, on its event loop.
-protocol ClientSession: AnyObject {
+protocol ClientSession: AnyObject, SendableMetatype {
   func begin(_ transport: any ClientTransport)
 
   /// Takes a message of a WebSocket, or the next bytes of a stream.

@@ -32,7 +32,7 @@ struct OperationsService: Sendable {
     else { return exchange.answer(.operations(404, #"{"status":"not found"}"#)) }
     operations.metrics?.set(
       connectionCount: connections.count, openPollCount: gate.home?.polls.count ?? 0,
-      webSocketCount: gate.home?.pusher.connectionCount ?? 0, isSealed: operations.isSealed)
+      webSocketCount: gate.home?.pusherSessions.count ?? 0, isSealed: operations.isSealed)
     exchange.describe(.metrics)
     var response = HTTPResponse.operations(200, registry.text)
     response.contentType = PrometheusRegistry.contentType

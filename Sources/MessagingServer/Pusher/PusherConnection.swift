@@ -11,7 +11,7 @@ final class PusherConnection: ClientSession {
   private struct Established {
     let home: OpenHome
     let application: DirectoryEntry
-    let handle: PusherHandle
+    let handle: PusherHub.Handle
     let feed: LiveFeed
     var session: PusherSession
 
@@ -77,15 +77,14 @@ final class PusherConnection: ClientSession {
     _ home: OpenHome, _ application: DirectoryEntry, _ eventLoop: any EventLoop
   ) throws(PusherEnding) {
     let socketID = service.makeSocketID()
-    let handle = PusherHandle(
-      self, socketID: socketID, application: application.id, on: eventLoop)
+    let handle = PusherHub.Handle(self, application: application.id, on: eventLoop)
     // A failure needs nothing: the home closes, and ends its connections.
     // After the messages that have come together.
     let feed = LiveFeed(home.realtime, schedule: { eventLoop.execute($0) }) { result in
       guard case .success(let events) = result else { return }
       handle.tell { $0.deliver(events) }
     }
-    guard home.pusher.add(handle) else { throw .sealed }
+    guard home.pusherSessions.add(handle) else { throw .sealed }
     established = Established(
       home: home, application: application, handle: handle, feed: feed,
       session: PusherSession(socketID, service.limits))
@@ -173,7 +172,7 @@ final class PusherConnection: ClientSession {
   private func authorize(_ request: PusherSubscribing, _ established: Established) {
     do throws(PusherRefusal) {
       let (principal, end) = try established.home.authorize(
-        request, socketID: established.handle.socketID, of: established.application)
+        request, socketID: established.session.socketID, of: established.application)
       perform { $0.authorized(request, principal, until: end) }
     } catch {
       perform { $0.refused(request.channel, error) }
@@ -212,7 +211,7 @@ final class PusherConnection: ClientSession {
     }
     let message = Message(
       channel: channel, payload: event.data,
-      headers: event.notes(excluding: established.handle.socketID).headers)
+      headers: event.notes(excluding: established.session.socketID).headers)
     if !home.signals.send(message) {
       send(.error(code: nil, message: "too many events wait: send it again later"))
     }
@@ -237,7 +236,7 @@ final class PusherConnection: ClientSession {
     guard let established else { return }
     self.established = nil
     established.feed.end()
-    established.home.pusher.remove(established.handle)
+    established.home.pusherSessions.remove(established.handle)
     for channel in established.session.channels {
       established.home.pusher.leave(established.handle, channel)
     }

@@ -3,51 +3,23 @@ internal import Foundation
 internal import NIOCore
 internal import Synchronization
 
-/// A connection as the threads of others reach it.
-final class PusherHandle: Sendable {
-  let socketID: String
-  let application: ApplicationID
-  private let eventLoop: any EventLoop
-  private let connection: NIOLoopBound<PusherConnection>
-  private let end = Mutex<Date?>(nil)
-
-  init(
-    _ connection: PusherConnection, socketID: String, application: ApplicationID,
-    on eventLoop: any EventLoop
-  ) {
-    self.socketID = socketID
-    self.application = application
-    self.eventLoop = eventLoop
-    self.connection = NIOLoopBound(connection, eventLoop: eventLoop)
-  }
-
-  /// When the first of the connection's rights ends; nil for never.
-  var nextEnd: Date? {
-    get { end.withLock { $0 } }
-    set { end.withLock { $0 = newValue } }
-  }
-
-  /// Runs `body` on the connection's event loop, in the order of the calls.
-  func tell(_ body: @escaping @Sendable (PusherConnection) -> Void) {
-    eventLoop.execute { [connection] in body(connection.value) }
-  }
-}
-
-/// The connections of Pusher's protocol, and who is on which channel.
+/// Who is on which channel of Pusher's protocol.
 ///
 /// It is in memory alone: a restart and a lock of the vault end all connections.
 final class PusherHub: Sendable {
+  typealias Handle = SessionHandle<PusherConnection>
+
   /// The most subscriptions of all connections.
   static let maximumSubscriptionCount = 1_000_000
 
   /// The subscribers of a channel.
   private struct Room {
     /// Each with its user, on presence channels.
-    var subscribers: [String: (handle: PusherHandle, userID: String?)] = [:]
+    var subscribers: [ObjectIdentifier: (handle: Handle, userID: String?)] = [:]
     var roster = PusherRoster()
 
     mutating func add(
-      _ handle: PusherHandle, _ member: PusherMember?, to name: String
+      _ handle: Handle, _ member: PusherMember?, to name: String
     ) throws(PusherRefusal) {
       if let member, try roster.add(member) {
         // In the lock, so that all get the changes in one order.
@@ -55,7 +27,7 @@ final class PusherHub: Sendable {
           other.tell { $0.send(.memberAdded(channel: name, member)) }
         }
       }
-      subscribers[handle.socketID] = (handle, member?.id)
+      subscribers[ObjectIdentifier(handle)] = (handle, member?.id)
     }
 
     var occupancy: Occupancy {
@@ -71,39 +43,13 @@ final class PusherHub: Sendable {
   }
 
   private struct State {
-    var handles: [String: PusherHandle] = [:]
     var rooms: [ApplicationID: [String: Room]] = [:]
     var subscriptionCount = 0
-    var isClosed = false
   }
 
   private let state = Mutex(State())
 
   init() {}
-
-  // MARK: - Connections
-
-  var connectionCount: Int { state.withLock { $0.handles.count } }
-
-  /// Takes a connection; false if the vault was locked in between.
-  func add(_ handle: PusherHandle) -> Bool {
-    state.withLock { state in
-      if !state.isClosed { state.handles[handle.socketID] = handle }
-      return !state.isClosed
-    }
-  }
-
-  func remove(_ handle: PusherHandle) {
-    _ = state.withLock { $0.handles.removeValue(forKey: handle.socketID) }
-  }
-
-  /// The connections whose rights can have changed.
-  func handles(concernedBy changes: Set<AccessChange>, at now: Date) -> [PusherHandle] {
-    let applications = Set(changes.map(\.application))
-    return state.withLock { Array($0.handles.values) }.filter { handle in
-      applications.contains(handle.application) || handle.nextEnd.map { $0 <= now } ?? false
-    }
-  }
 
   /// Ends the connections on which the application has signed a user, on a presence channel.
   func terminate(_ userID: String, of application: ApplicationID) {
@@ -116,27 +62,16 @@ final class PusherHub: Sendable {
     for handle in handles { handle.tell { $0.end(.terminated) } }
   }
 
-  /// Ends all connections, and takes no more.
-  func close(_ ending: PusherEnding) {
-    let handles = state.withLock { state in
-      state.isClosed = true
-      return Array(state.handles.values)
-    }
-    for handle in handles { handle.tell { $0.end(ending) } }
-  }
-
-  // MARK: - Channels
-
   /// Adds a subscriber, and tells the others of a user who is new.
   ///
   /// - Returns: who is present; nil if the channel is none of presence.
   /// - Throws: ``PusherRefusal`` if the channel is full, or the server has too many subscriptions.
   func join(
-    _ handle: PusherHandle, _ channel: PusherChannel, _ member: PusherMember?
+    _ handle: Handle, _ channel: PusherChannel, _ member: PusherMember?
   ) throws(PusherRefusal) -> PusherRoster? {
     try state.withLock { (state) throws(PusherRefusal) in
       let name = channel.name.text
-      if state.rooms[handle.application]?[name]?.subscribers[handle.socketID] == nil {
+      if state.rooms[handle.application]?[name]?.subscribers[ObjectIdentifier(handle)] == nil {
         guard state.subscriptionCount < Self.maximumSubscriptionCount else {
           throw .limit("the server has too many subscriptions")
         }
@@ -150,12 +85,12 @@ final class PusherHub: Sendable {
   }
 
   /// Removes a subscriber, and tells the others of a user whose last connection it was.
-  func leave(_ handle: PusherHandle, _ channel: PusherChannel) {
+  func leave(_ handle: Handle, _ channel: PusherChannel) {
     state.withLock { state in
       let name = channel.name.text
       guard
         let removed = state.rooms[handle.application]?[name]?.subscribers
-          .removeValue(forKey: handle.socketID)
+          .removeValue(forKey: ObjectIdentifier(handle))
       else { return }
       state.subscriptionCount -= 1
       if let userID = removed.userID,

@@ -12,7 +12,7 @@ final class STOMPConnection: ClientSession {
     let home: OpenHome
     let application: DirectoryEntry
     let principal: Principal
-    let handle: STOMPHandle
+    let handle: SessionHandle<STOMPConnection>
     let feed: LiveFeed
     let worker: STOMPWorker
     /// The queues, by the numbers of their subscriptions.
@@ -172,8 +172,8 @@ final class STOMPConnection: ClientSession {
       guard let home = service.gate.home else { throw .sealed }
       let (application, principal) = try home.authenticate(
         connecting, isProtected: transport.isProtected)
-      let handle = STOMPHandle(self, application: application.id, on: transport.eventLoop)
-      guard home.stomp.add(handle) else { throw .sealed }
+      let handle = SessionHandle(self, application: application.id, on: transport.eventLoop)
+      guard home.stompSessions.add(handle) else { throw .sealed }
       // A failure needs nothing: the home closes, and ends its connections.
       let feed = LiveFeed(home.realtime) { result in
         guard case .success(let events) = result else { return }
@@ -323,7 +323,7 @@ final class STOMPConnection: ClientSession {
     self.established = nil
     established.feed.end()
     for queue in established.queues.values { established.home.leases.remove(queue) }
-    established.home.stomp.remove(established.handle)
+    established.home.stompSessions.remove(established.handle)
     let tokens = session.tokens
     if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: isLost)) }
   }

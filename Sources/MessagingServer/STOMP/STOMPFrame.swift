@@ -48,6 +48,14 @@ struct STOMPFrame: Sendable, Equatable {
     headers.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
+  /// The value of a header that the frame needs.
+  ///
+  /// - Throws: ``STOMPFault`` without one.
+  func value(_ name: String) throws(STOMPFault) -> String {
+    guard let value = self[name], !value.isEmpty else { throw STOMPFault("\(name) is missing") }
+    return value
+  }
+
   mutating func append(_ name: String, _ value: String) {
     headers.append(Header(name: name, value: value))
   }

@@ -9,23 +9,6 @@ struct STOMPConnecting: Sendable, Equatable {
   let passcode: String?
 }
 
-/// A subscription of a connection.
-struct STOMPSubscription: Sendable {
-  /// What the client calls it; nil for a client of 1.0 that names its destination only.
-  let id: String?
-  /// Its number in the connection, from 1.
-  let number: Int
-  /// As the client wrote it.
-  let text: String
-  let destination: STOMPDestination
-  let mode: STOMPAckMode
-  let prefetchCount: Int
-  /// When the right ends; nil for never.
-  var end: Date?
-  /// In the order of their numbers.
-  fileprivate(set) var unsettled: [STOMPSettlement.Unsettled] = []
-}
-
 /// One connection: what comes in, and what is to be done about it.
 ///
 /// It does no I/O and has no clock.
@@ -71,16 +54,13 @@ struct STOMPSession {
   private var frameStart: UInt64
   /// What came behind CONNECT, until the client is known.
   private var waiting: [UInt8] = []
-  /// By what the client calls them.
-  private var numbers: [String: Int] = [:]
-  private var subscriptions: [Int: STOMPSubscription] = [:]
+  private var subscriptions: STOMPSubscriptions
   private var transactions: [String: STOMPTransaction] = [:]
-  private var lastSubscription = 0
-  private var lastDelivery: UInt64 = 0
 
   init(_ limits: STOMPLimits = STOMPLimits(), atNanoseconds now: UInt64) {
     self.limits = limits
     decoder = STOMPDecoder(limits.frames)
+    subscriptions = STOMPSubscriptions(limits)
     frameStart = now
   }
 
@@ -142,8 +122,12 @@ struct STOMPSession {
     case (_, .connecting): throw STOMPFault("the first frame is not CONNECT")
     case ("CONNECT", _), ("STOMP", _): throw STOMPFault("the client has connected before")
     case ("SEND", _): return try add(.publish(STOMPPublication(frame)), frame)
-    case ("SUBSCRIBE", _): return try subscribe(frame) + Self.receipt(receipt)
-    case ("UNSUBSCRIBE", _): return try unsubscribe(frame) + Self.receipt(receipt)
+    case ("SUBSCRIBE", _):
+      return [.subscribe(try subscriptions.add(frame, version))] + Self.receipt(receipt)
+    case ("UNSUBSCRIBE", _):
+      let subscription = try subscriptions.remove(frame, version)
+      return [.unsubscribe(subscription, subscription.unsettled.map(\.token))]
+        + Self.receipt(receipt)
     case ("ACK", _): return try settle(.acknowledge, frame)
     case ("NACK", _) where version > .v10:
       return try settle(frame["requeue"] == "false" ? .reject : .release, frame)
@@ -159,11 +143,6 @@ struct STOMPSession {
   }
 
   private static func receipt(_ id: String?) -> [Action] { id.map { [.receipt($0)] } ?? [] }
-
-  private static func value(_ name: String, _ frame: STOMPFrame) throws(STOMPFault) -> String {
-    guard let value = frame[name], !value.isEmpty else { throw STOMPFault("\(name) is missing") }
-    return value
-  }
 
   // MARK: - Connecting
 
@@ -201,45 +180,6 @@ struct STOMPSession {
 
   // MARK: - Subscriptions
 
-  private mutating func subscribe(_ frame: STOMPFrame) throws(STOMPFault) -> [Action] {
-    let text = try Self.value("destination", frame)
-    let id = version == .v10 ? frame["id"] : try Self.value("id", frame)
-    let destination = try STOMPDestination(text)
-    guard frame["selector"] == nil else { throw STOMPFault("this server has no selectors") }
-    guard let mode = STOMPAckMode(rawValue: frame["ack"] ?? "auto") else {
-      throw STOMPFault("ack is not auto, client or client-individual")
-    }
-    if case .topic = destination, mode != .auto {
-      throw STOMPFault("messages of a topic have no acknowledgements: subscribe to a queue")
-    }
-    guard numbers[id ?? text] == nil else { throw STOMPFault("the subscription is there already") }
-    guard numbers.count < limits.subscriptionCount else {
-      throw STOMPFault("the connection has \(limits.subscriptionCount) subscriptions")
-    }
-    var prefetchCount = limits.prefetchCount
-    if let count = frame["prefetch-count"] {
-      guard count.utf8.count < 10, let number = Int(count), number > 0 else {
-        throw STOMPFault("prefetch-count is not a number above 0")
-      }
-      prefetchCount = min(number, limits.maximumPrefetchCount)
-    }
-    lastSubscription += 1
-    let subscription = STOMPSubscription(
-      id: id, number: lastSubscription, text: text, destination: destination, mode: mode,
-      prefetchCount: prefetchCount)
-    numbers[id ?? text] = lastSubscription
-    subscriptions[lastSubscription] = subscription
-    return [.subscribe(subscription)]
-  }
-
-  private mutating func unsubscribe(_ frame: STOMPFrame) throws(STOMPFault) -> [Action] {
-    let id = frame["id"] ?? (version == .v10 ? frame["destination"] : nil)
-    guard let id, let number = numbers.removeValue(forKey: id),
-      let subscription = subscriptions.removeValue(forKey: number)
-    else { throw STOMPFault("there is no such subscription") }
-    return [.unsubscribe(subscription, subscription.unsettled.map(\.token))]
-  }
-
   /// The subscription with this number; nil if it has ended.
   func subscription(_ number: Int) -> STOMPSubscription? {
     if case .connected = phase { subscriptions[number] } else { nil }
@@ -247,16 +187,16 @@ struct STOMPSession {
 
   /// Whether a subscription gets the live messages of a channel.
   func hasTopic(_ channel: ChannelName) -> Bool {
-    subscriptions.values.contains { $0.destination == .topic(channel) }
+    subscriptions.all.contains { $0.destination == .topic(channel) }
   }
 
   var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
   /// Notes until when the right to a subscription holds.
-  mutating func allow(_ number: Int, until end: Date?) { subscriptions[number]?.end = end }
+  mutating func allow(_ number: Int, until end: Date?) { subscriptions.allow(number, until: end) }
 
   /// When the first of the rights ends; nil for never.
-  var nextEnd: Date? { subscriptions.values.compactMap(\.end).min() }
+  var nextEnd: Date? { subscriptions.nextEnd }
 
   /// Something that the client has asked for is refused.
   mutating func refused(_ ending: STOMPEnding) -> [Action] {
@@ -268,13 +208,13 @@ struct STOMPSession {
   ///
   /// - Parameter decide: the decision about a destination; nil if it cannot differ.
   mutating func recheck(_ decide: (STOMPSubscription) -> (Decision, STOMPEnding)?) -> [Action] {
-    for (number, subscription) in subscriptions {
+    for subscription in subscriptions.all {
       guard let (decision, ending) = decide(subscription) else { continue }
       guard decision.isAllowed else {
         phase = .ended
         return [.end(ending)]
       }
-      subscriptions[number]?.end = decision.end
+      subscriptions.allow(subscription.number, until: decision.end)
     }
     return []
   }
@@ -287,7 +227,7 @@ struct STOMPSession {
       return []
     }
     let channel = message.channel.nameInApplication
-    return subscriptions.values.sorted { $0.number < $1.number }.compactMap { subscription in
+    return subscriptions.all.sorted { $0.number < $1.number }.compactMap { subscription in
       guard case .topic(let name) = subscription.destination,
         name.text.utf8.elementsEqual(channel.utf8)
       else { return nil }
@@ -304,26 +244,20 @@ struct STOMPSession {
       return [.giveBack(deliveries.map(\.token))]
     }
     return deliveries.map { delivery in
-      lastDelivery += 1
-      subscriptions[number]?.unsettled.append(
-        STOMPSettlement.Unsettled(number: lastDelivery, token: delivery.token))
+      let id = subscriptions.addDelivery(delivery.token, to: number)
       var frame = STOMPFrame.message(
-        delivery.payload, delivery.headers, of: subscription, id: "\(number)-\(lastDelivery)",
+        delivery.payload, delivery.headers, of: subscription, id: "\(number)-\(id)",
         version: version)
       if delivery.attempt > 1 { frame.append("redelivered", "true") }
       frame.append(MessageNotes.prefix + "attempt", String(delivery.attempt))
-      return .sendLeased(frame, number: lastDelivery, subscription: number)
+      return .sendLeased(frame, number: id, subscription: number)
     }
   }
 
   /// A leased message has left: a subscription with the mode auto acknowledges it.
   mutating func didSend(_ delivery: UInt64, of number: Int) -> [Action] {
-    guard subscriptions[number]?.mode == .auto,
-      let index = subscriptions[number]?.unsettled.firstIndex(where: { $0.number == delivery }),
-      let unsettled = subscriptions[number]?.unsettled.remove(at: index)
-    else { return [] }
-    let settlement = STOMPSettlement(
-      kind: .acknowledge, subscription: number, deliveries: [unsettled])
+    guard let settlement = subscriptions.settlement(ofSent: delivery, number) else { return [] }
+    subscriptions.take(settlement)
     return [.perform([.settle(settlement)], receipt: nil)]
   }
 
@@ -342,18 +276,11 @@ struct STOMPSession {
   private mutating func settle(
     _ kind: STOMPSettlement.Kind, _ frame: STOMPFrame
   ) throws(STOMPFault) -> [Action] {
-    let id = try Self.value(version < .v12 ? "message-id" : "id", frame)
-    let parts = id.split(separator: "-", omittingEmptySubsequences: false)
-    guard parts.count == 2, let number = Int(parts[0]), let delivery = UInt64(parts[1]),
-      let subscription = subscriptions[number],
-      let index = subscription.unsettled.firstIndex(where: { $0.number == delivery })
-    else { throw STOMPFault("no message with this id waits for its acknowledgement") }
-    let first = subscription.mode == .client ? 0 : index
-    let settlement = STOMPSettlement(
-      kind: kind, subscription: number, deliveries: Array(subscription.unsettled[first...index]))
+    let settlement = try subscriptions.settlement(
+      kind, of: frame.value(version < .v12 ? "message-id" : "id"))
     let actions = try add(.settle(settlement), frame)
     // From here on they are the operation's: until then, the end of the connection gives them back.
-    subscriptions[number]?.unsettled.removeSubrange(first...index)
+    subscriptions.take(settlement)
     return actions
   }
 
@@ -376,7 +303,7 @@ struct STOMPSession {
   private mutating func begin(
     _ frame: STOMPFrame, _ now: UInt64
   ) throws(STOMPFault) -> [Action] {
-    let name = try Self.value("transaction", frame)
+    let name = try frame.value("transaction")
     guard transactions[name] == nil else { throw STOMPFault("the transaction is there already") }
     guard transactions.count < limits.transactionCount else {
       throw STOMPFault("the connection has \(limits.transactionCount) transactions")
@@ -389,7 +316,7 @@ struct STOMPSession {
   private mutating func endTransaction(
     _ frame: STOMPFrame
   ) throws(STOMPFault) -> STOMPTransaction {
-    guard let transaction = transactions.removeValue(forKey: try Self.value("transaction", frame))
+    guard let transaction = transactions.removeValue(forKey: try frame.value("transaction"))
     else { throw Self.noTransaction }
     return transaction
   }
@@ -397,14 +324,9 @@ struct STOMPSession {
   /// The deliveries that it would have settled wait for another acknowledgement.
   private mutating func abort(_ frame: STOMPFrame) throws(STOMPFault) -> [Action] {
     var givenBack: [LeaseToken] = []
-    for settlement in try endTransaction(frame).settlements {
-      let number = settlement.subscription
-      guard subscriptions[number] != nil else {
-        givenBack += settlement.tokens
-        continue
-      }
-      subscriptions[number]?.unsettled.append(contentsOf: settlement.deliveries)
-      subscriptions[number]?.unsettled.sort { $0.number < $1.number }
+    for settlement in try endTransaction(frame).settlements
+    where !subscriptions.restore(settlement) {
+      givenBack += settlement.tokens
     }
     return givenBack.isEmpty ? [] : [.giveBack(givenBack)]
   }
@@ -458,34 +380,7 @@ struct STOMPSession {
 
   /// All leases that the client holds.
   var tokens: [LeaseToken] {
-    subscriptions.values.flatMap { $0.unsettled.map(\.token) }
+    subscriptions.tokens
       + transactions.values.flatMap { $0.settlements.flatMap(\.tokens) }
-  }
-}
-
-extension STOMPFrame {
-  /// The frame of a message, without what belongs to its lease.
-  fileprivate static func message(
-    _ payload: [UInt8], _ headers: [String: String], of subscription: STOMPSubscription,
-    id: String, version: STOMPVersion
-  ) -> STOMPFrame {
-    var frame = STOMPFrame(
-      "MESSAGE", [("destination", subscription.text), ("message-id", id)], body: payload)
-    if let id = subscription.id { frame.append("subscription", id) }
-    if version == .v12, subscription.mode != .auto { frame.append("ack", id) }
-    let notes = MessageNotes(headers)
-    frame.append("content-type", notes.contentType ?? .contentType(of: payload))
-    frame.append("content-length", String(payload.count))
-    for (name, value) in headers.sorted(by: { $0.key < $1.key })
-    where STOMPPublication.isKept(name) {
-      frame.append(name, value)
-    }
-    for (name, value) in [
-      ("publisher", notes.publisher), ("type", notes.customType), ("event", notes.eventName),
-      ("meta", notes.meta),
-    ] {
-      if let value { frame.append(MessageNotes.prefix + name, value) }
-    }
-    return frame
   }
 }

@@ -83,10 +83,10 @@ final class STOMPWorker: Sendable {
 
   private let home: OpenHome
   private let application: DirectoryEntry
-  private let handle: STOMPHandle
+  private let handle: SessionHandle<STOMPConnection>
   private let state = Mutex(State())
 
-  init(_ home: OpenHome, _ application: DirectoryEntry, _ handle: STOMPHandle) {
+  init(_ home: OpenHome, _ application: DirectoryEntry, _ handle: SessionHandle<STOMPConnection>) {
     self.home = home
     self.application = application
     self.handle = handle

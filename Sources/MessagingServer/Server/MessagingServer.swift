@@ -49,7 +49,7 @@ package final class MessagingServer: Service {
   package var openPollCount: Int { gate.home?.polls.count ?? 0 }
 
   /// How many clients of Pusher's protocol are connected.
-  var pusherConnectionCount: Int { gate.home?.pusher.connectionCount ?? 0 }
+  var pusherConnectionCount: Int { gate.home?.pusherSessions.count ?? 0 }
 
   /// Whether the server knows the application with a subscribe key.
   package func knows(_ subscribeKey: String) -> Bool {

@@ -16,7 +16,8 @@ final class OpenHome: Sendable {
   let presence: PresenceService
   let polls = PollRegistry()
   let pusher = PusherHub()
-  let stomp = STOMPHub()
+  let pusherSessions = SessionRegistry<PusherConnection>()
+  let stompSessions = SessionRegistry<STOMPConnection>()
   let leases: LeaseService
   /// The events of clients for other clients.
   let signals: SignalQueue
@@ -131,10 +132,10 @@ extension OpenHome {
   func refresh() async throws -> DirectoryChanges {
     let changes = try await directory.refresh()
     recheckPolls(changes.access, groups: changes.groups)
-    for handle in pusher.handles(concernedBy: changes.access, at: now()) {
+    for handle in pusherSessions.handles(concernedBy: changes.access, at: now()) {
       handle.tell { $0.recheck(changes.access) }
     }
-    for handle in stomp.handles(concernedBy: changes.access, at: now()) {
+    for handle in stompSessions.handles(concernedBy: changes.access, at: now()) {
       handle.tell { $0.recheck(changes.access) }
     }
     return changes
@@ -144,9 +145,9 @@ extension OpenHome {
   ///
   /// - Parameter isStopping: whether the server stops; otherwise its vault was locked.
   func close(isStopping: Bool) {
-    pusher.close(isStopping ? .stopping : .sealed)
+    pusherSessions.close { $0.end(isStopping ? .stopping : .sealed) }
     leases.close()
-    stomp.close(isStopping ? .stopping : .sealed)
+    stompSessions.close { $0.end(isStopping ? .stopping : .sealed) }
     signals.finish()
     directory.close()
     presence.removeAll()
