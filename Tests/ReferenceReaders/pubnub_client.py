@@ -7,7 +7,7 @@ Names: pub, sub, secret, auth, token, ssl, sdk; cipher, form and values for encr
 those of the SDK for asyncio. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
 between prints "not ok" with its error.
 """
-import asyncio, json, logging, sys, threading, time, traceback
+import asyncio, json, logging, sys, threading, time
 
 from pubnub.callbacks import SubscribeCallback
 from pubnub.crypto import AesCbcCryptoModule, LegacyCryptoModule
@@ -20,20 +20,11 @@ from pubnub.pubnub import PubNub
 from pubnub.pubnub_asyncio import PubNubAsyncio
 from pubnub.structures import Envelope
 
+from scenario_checks import check, equal, run
+
 logging.disable(logging.CRITICAL)
 origin = sys.argv[2]
 given = dict(pair.split("=", 1) for pair in sys.argv[3:])
-failures = 0
-
-
-def check(what, condition, why=""):
-    global failures
-    failures += 0 if condition else 1
-    print(f"ok {what}" if condition else f"not ok {what}: {why}", flush=True)
-
-
-def equal(what, found, wanted):
-    check(what, found == wanted, f"{found!r} instead of {wanted!r}")
 
 
 # The event loop of the SDK for asyncio, which has a thread of its own, so that scenarios can wait.
@@ -445,12 +436,4 @@ def secure():
     line()
 
 
-scenario = globals()[sys.argv[1]]
-try:
-    scenario()
-except Exception as error:
-    check(sys.argv[1], False, "".join(traceback.format_exception(error))[-1500:])
-sys.stdout.flush()
-# The SDK's threads would wait for their polls.
-import os
-os._exit(1 if failures else 0)
+run(globals()[sys.argv[1]])

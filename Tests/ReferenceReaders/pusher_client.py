@@ -6,26 +6,17 @@
 Names: id, key, secret, token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
 between prints "not ok" with its error.
 """
-import base64, hashlib, json, sys, threading, traceback
+import base64, hashlib, json, sys, threading
 
 import nacl.secret
 import pusher
 import pusher.errors
 import pysher
 
+from scenario_checks import check, equal, run
+
 host, port = sys.argv[2].rsplit(":", 1)
 given = dict(pair.split("=", 1) for pair in sys.argv[3:])
-failures = 0
-
-
-def check(what, condition, why=""):
-    global failures
-    failures += 0 if condition else 1
-    print(f"ok {what}" if condition else f"not ok {what}: {why}", flush=True)
-
-
-def equal(what, found, wanted):
-    check(what, found == wanted, f"{found!r} instead of {wanted!r}")
 
 
 def server(**changes):
@@ -255,12 +246,4 @@ def unknown():
     check("it does not come again", not client.pusher.connection.is_alive() and client.connects == 0)
 
 
-scenario = globals()[sys.argv[1]]
-try:
-    scenario()
-except Exception as error:
-    check(sys.argv[1], False, "".join(traceback.format_exception(error))[-1500:])
-sys.stdout.flush()
-# The clients' threads would wait for their connections.
-import os
-os._exit(1 if failures else 0)
+run(globals()[sys.argv[1]])

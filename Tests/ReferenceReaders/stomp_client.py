@@ -6,25 +6,16 @@
 TRANSPORT is tcp, tls or ws, VERSION 1.0, 1.1 or 1.2; stomp.py speaks 1.2 over WebSocket. Names: app, pub, secret, ca, auth,
 token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY".
 """
-import socket, sys, threading, time, traceback
+import socket, sys, threading, time
 
 import stomp
 from stomp.adapter.ws import WSStompConnection
 
+from scenario_checks import check, equal, run
+
 host, port = sys.argv[2].rsplit(":", 1)
 transport, version = sys.argv[3:5]
 given = dict(pair.split("=", 1) for pair in sys.argv[5:])
-failures = 0
-
-
-def check(what, condition, why=""):
-    global failures
-    failures += 0 if condition else 1
-    print(f"ok {what}" if condition else f"not ok {what}: {why}", flush=True)
-
-
-def equal(what, found, wanted):
-    check(what, found == wanted, f"{found!r} instead of {wanted!r}")
 
 
 class Client(stomp.ConnectionListener):
@@ -251,12 +242,4 @@ def access():
     check("a revoked token ends its connection", reader.wait(lambda: reader.errors and reader.ended), reader.errors)
 
 
-scenarios = [topic, queue, nack, transaction, heartbeat, large, access]
-try:
-    next(scenario for scenario in scenarios if scenario.__name__ == sys.argv[1])()
-except Exception:
-    check(sys.argv[1], False, traceback.format_exc().replace("\n", " | "))
-sys.stdout.flush()
-# Threads of a connection that is still open must not hold the process.
-import os
-os._exit(1 if failures else 0)
+run(globals()[sys.argv[1]])
