@@ -2,6 +2,7 @@ import DataVault
 import FileRecording
 import GRDB
 import MessagingQueue
+import Synchronization
 import Testing
 
 @Suite struct EngineLockTests {
@@ -106,5 +107,20 @@ import Testing
       await vault.lock()
       #expect(try await engine.settledState() == .refused(.vaultLocked))
     }
+  }
+
+  @Test func `an operation is refused for a lock that the engine's state does not show yet`()
+    async throws
+  {
+    let isLocked = Atomic(false)
+    let plain = try PlainEngine()
+    let engine = try MessagingEngine(
+      pool: plain.pool, time: plain.time, isSecured: true,
+      isLockedOut: { isLocked.load(ordering: .relaxed) })
+    #expect(engine.refusal() == nil)
+    isLocked.store(true, ordering: .relaxed)
+    #expect(engine.state == .running)
+    #expect(engine.refusal()?.code == .vaultLocked)
+    #expect(await code { try await engine.read { _ in } } == .vaultLocked)
   }
 }

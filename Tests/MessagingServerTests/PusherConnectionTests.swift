@@ -117,6 +117,7 @@ import VaultCrypto
   private final class Kept: ClientTransport {
     let eventLoop: any EventLoop
     let isProtected = true
+    let source = LoginSource(nil)
     var sent: [String] = []
 
     init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }

@@ -242,4 +242,18 @@ def access():
     check("a revoked token ends its connection", reader.wait(lambda: reader.errors and reader.ended), reader.errors)
 
 
+def login():
+    """A user of the application, whose right is to publish to the channel a."""
+    user = Client(login="ana", passcode="right password")
+    user.send("/topic/a", "hello")
+    user.leave()
+    client = Client(login="ana", passcode="wrong password", connects=False)
+    check("a wrong password is refused", client.wait(lambda: client.errors and client.ended), client.errors)
+    equal("in these words", client.errors[0].headers["message"],
+        "access refused: login and passcode are no user with this password")
+    client = Client(login="ana", passcode="right password")
+    client.connection.send("/topic/b", "x")
+    check("a user has no other right", client.wait(lambda: client.errors and client.ended), client.errors)
+
+
 run(globals()[sys.argv[1]])

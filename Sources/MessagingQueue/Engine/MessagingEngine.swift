@@ -40,7 +40,9 @@ public final class MessagingEngine: Sendable {
   let reserve: DiskReserve?
   let anchors: AnchorRecorder?
   /// Why the engine takes no work; nil while it runs.
-  private let refusal: @Sendable () -> EngineError?
+  ///
+  /// It reports a lock from outside before ``state`` does.
+  package let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
   /// The task that does rounds of maintenance, if this engine does them.
   let upkeep = Mutex<Task<Void, Never>?>(nil)

@@ -7,6 +7,8 @@ protocol ClientTransport: AnyObject {
   var eventLoop: any EventLoop { get }
   /// Whether no one between the client and this server can read or change what passes.
   var isProtected: Bool { get }
+  /// Where the client is, to count failed logins by.
+  var source: LoginSource { get }
 
   /// Sends one message of a WebSocket, or bytes of a stream.
   func send(_ bytes: [UInt8])

@@ -31,7 +31,9 @@ struct ListenerProtocol: Sendable {
   ) -> ListenerProtocol {
     ListenerProtocol(scheme: scheme) { channel, isProtected in
       try channel.pipeline.syncOperations.addHandler(
-        StreamConnection(makeSession(), isProtected: isProtected, on: channel.eventLoop))
+        StreamConnection(
+          makeSession(), isProtected: isProtected, from: LoginSource(channel.remoteAddress),
+          on: channel.eventLoop))
     }
   }
 }

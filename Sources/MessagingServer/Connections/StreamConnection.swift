@@ -21,13 +21,18 @@ final class StreamConnection: ChannelInboundHandler, ClientTransport {
 
   let eventLoop: any EventLoop
   let isProtected: Bool
+  let source: LoginSource
   private let session: any ClientSession
   private var context: ChannelHandlerContext?
   private var state = State.open
 
-  init(_ session: any ClientSession, isProtected: Bool, on eventLoop: any EventLoop) {
+  init(
+    _ session: any ClientSession, isProtected: Bool, from source: LoginSource,
+    on eventLoop: any EventLoop
+  ) {
     self.session = session
     self.isProtected = isProtected
+    self.source = source
     self.eventLoop = eventLoop
   }
 

@@ -52,6 +52,7 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
 
   let eventLoop: any EventLoop
   let isProtected: Bool
+  let source: LoginSource
   private let limits: WebSocketLimits
   private let session: any ClientSession
   private var context: ChannelHandlerContext?
@@ -65,11 +66,12 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
 
   init(
     _ session: any ClientSession, limits: WebSocketLimits, isProtected: Bool,
-    on eventLoop: any EventLoop
+    from source: LoginSource, on eventLoop: any EventLoop
   ) {
     self.session = session
     self.limits = limits
     self.isProtected = isProtected
+    self.source = source
     self.eventLoop = eventLoop
   }
 

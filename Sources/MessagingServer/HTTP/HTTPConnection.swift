@@ -240,7 +240,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       wrapOutboundOut(context.channel.allocator.buffer(string: response)), promise: nil)
     let connection = WebSocketConnection(
       opening.makeSession(), limits: opening.limits, isProtected: isProtected,
-      on: context.eventLoop)
+      from: LoginSource(context.remoteAddress), on: context.eventLoop)
     let pipeline = context.pipeline.syncOperations
     do {
       try WebSocketConnection.configure(pipeline, connection)

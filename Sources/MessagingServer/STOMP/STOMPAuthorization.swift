@@ -1,14 +1,18 @@
 internal import AccessControl
 internal import ApplicationStore
 internal import Foundation
+internal import VaultCrypto
+
+/// The application that a client names, and who the client is.
+typealias STOMPClientIdentity = (application: DirectoryEntry, principal: Principal)
 
 extension OpenHome {
   /// Finds the application that a client names, and who the client is.
   ///
   /// - Throws: ``STOMPEnding``.
   func authenticate(
-    _ connecting: STOMPConnecting, isProtected: Bool
-  ) throws(STOMPEnding) -> (DirectoryEntry, Principal) {
+    _ connecting: STOMPConnecting, isProtected: Bool, from source: LoginSource
+  ) async throws(STOMPEnding) -> STOMPClientIdentity {
     let login = connecting.login ?? ""
     let passcode = Array((connecting.passcode ?? "").utf8)
     // Clients whose host is the server's name, or that send none, name the application by its key.
@@ -19,10 +23,10 @@ extension OpenHome {
     }
     if login.isEmpty, passcode.isEmpty { return (application, .anonymous) }
     guard login == application.application.publishKey else {
-      guard let principal = user(login, passcode, of: application) else {
-        throw .forbidden("login is not the publish key of the application")
-      }
-      return (application, principal)
+      return (
+        application,
+        try await user(login, passcode, of: application, isProtected: isProtected, from: source)
+      )
     }
     if passcode.isEmpty { return (application, .anonymous) }
     if application.application.secretKey.isEqual(to: passcode) {
@@ -50,12 +54,26 @@ extension OpenHome {
     throw .forbidden("the passcode is neither an auth key nor a token of the application")
   }
 
-  /// The user of the application's realm with this name and password; nil if there is none.
-  ///
-  /// There are no realms yet.
+  /// The user of the application with this name and password.
   private func user(
-    _ name: String, _ password: [UInt8], of application: DirectoryEntry
-  ) -> Principal? {
-    nil
+    _ login: String, _ passcode: [UInt8], of application: DirectoryEntry, isProtected: Bool,
+    from source: LoginSource
+  ) async throws(STOMPEnding) -> Principal {
+    guard directory.hasUsers(application.id), let name = try? Name(login) else {
+      throw .forbidden("login is not the publish key of the application")
+    }
+    let result = await self.login(
+      .password(user: name, Password(SecretBytes(copying: passcode))), to: application,
+      from: source, isProtected: isProtected)
+    switch result {
+    case .principal(let principal): return principal
+    case .wrong: throw .forbidden("login and passcode are no user with this password")
+    case .unprotected: throw .forbidden("a password is good only over TLS or loopback")
+    case .wait(let seconds):
+      throw STOMPEnding(
+        message: "too many wrong passwords: connect again in \(seconds) seconds", status: 429)
+    case .busy:
+      throw STOMPEnding(message: "too many logins at this moment: connect again", status: 503)
+    }
   }
 }

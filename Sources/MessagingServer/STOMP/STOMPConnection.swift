@@ -166,12 +166,33 @@ final class STOMPConnection: ClientSession {
     established.worker.append(.tell(body))
   }
 
+  /// Finds out who connects, on which a key derivation can take its time.
   private func authenticate(_ connecting: STOMPConnecting) {
     guard let transport else { return }
+    guard let home = service.gate.home else { return perform { $0.refused(.sealed) } }
+    let (eventLoop, isProtected, source) = (
+      transport.eventLoop, transport.isProtected, transport.source
+    )
+    let me = NIOLoopBound(self, eventLoop: eventLoop)
+    Task(executorPreference: EventLoopExecutor(eventLoop)) {
+      let client: Result<STOMPClientIdentity, STOMPEnding>
+      do throws(STOMPEnding) {
+        client = .success(
+          try await home.authenticate(connecting, isProtected: isProtected, from: source))
+      } catch {
+        client = .failure(error)
+      }
+      eventLoop.execute { me.value.didAuthenticate(client, home) }
+    }
+  }
+
+  private func didAuthenticate(
+    _ client: Result<STOMPClientIdentity, STOMPEnding>, _ home: OpenHome
+  ) {
+    // It can have ended before.
+    guard let transport, session.isAuthenticating else { return }
     do throws(STOMPEnding) {
-      guard let home = service.gate.home else { throw .sealed }
-      let (application, principal) = try home.authenticate(
-        connecting, isProtected: transport.isProtected)
+      let (application, principal) = try client.get()
       let handle = SessionHandle(self, application: application.id, on: transport.eventLoop)
       guard home.stompSessions.add(handle) else { throw .sealed }
       // A failure needs nothing: the home closes, and ends its connections.
@@ -188,6 +209,7 @@ final class STOMPConnection: ClientSession {
     } catch {
       perform { $0.refused(error) }
     }
+    setReading()
   }
 
   private func subscribe(_ subscription: STOMPSubscription) {
@@ -247,7 +269,7 @@ final class STOMPConnection: ClientSession {
 
   /// Reads on, unless too much waits.
   private func setReading() {
-    let reads = established.map { !$0.worker.isFull } ?? true
+    let reads = established.map { !$0.worker.isFull } ?? !session.isAuthenticating
     guard reads != isReading else { return }
     isReading = reads
     transport?.setReading(reads)

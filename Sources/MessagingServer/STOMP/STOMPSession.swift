@@ -41,6 +41,8 @@ struct STOMPSession {
 
   private enum Phase {
     case connecting
+    /// Who connects is being found out.
+    case authenticating
     case connected
     /// Nothing more is read: the client has disconnected, or an error is on its way.
     case ended
@@ -71,9 +73,7 @@ struct STOMPSession {
     heartBeat.didReceive(at: now)
     var rest = bytes[...]
     var actions: [Action] = []
-    while case .connecting = phase, actions.isEmpty, !rest.isEmpty {
-      actions += next(&rest, now)
-    }
+    while case .connecting = phase, !rest.isEmpty { actions += next(&rest, now) }
     // What follows CONNECT waits until the version and the principal are known.
     return actions + receiveConnected(&rest, now)
   }
@@ -82,7 +82,7 @@ struct STOMPSession {
     _ rest: inout ArraySlice<UInt8>, _ now: UInt64
   ) -> [Action] {
     guard case .connected = phase else {
-      if case .connecting = phase { waiting += rest }
+      if case .authenticating = phase { waiting += rest }
       return []
     }
     var actions: [Action] = []
@@ -155,6 +155,7 @@ struct STOMPSession {
     }
     self.version = version
     self.heartBeat = heartBeat
+    phase = .authenticating
     return [
       .authenticate(
         STOMPConnecting(
@@ -189,6 +190,9 @@ struct STOMPSession {
   func hasTopic(_ channel: ChannelName) -> Bool {
     subscriptions.all.contains { $0.destination == .topic(channel) }
   }
+
+  /// Whether who connects is being found out: nothing more is to be read.
+  var isAuthenticating: Bool { if case .authenticating = phase { true } else { false } }
 
   var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
@@ -339,7 +343,7 @@ struct STOMPSession {
     if let deadline = frameDeadline, deadline <= now {
       return end(STOMPEnding(message: "a frame takes too long", status: 408))
     }
-    if let deadline = heartBeat.receiveDeadline, deadline <= now { return end(.silent) }
+    if let deadline = agreedHeartBeat?.receiveDeadline, deadline <= now { return end(.silent) }
     if transactions.values.contains(where: { $0.deadlineNanoseconds <= now }) {
       return end(STOMPEnding(message: "a transaction was open too long", status: 408))
     }
@@ -351,9 +355,14 @@ struct STOMPSession {
     return [.end(ending)]
   }
 
+  /// Nil until the client is connected: before, no one beats.
+  private var agreedHeartBeat: STOMPHeartBeat? {
+    if case .connected = phase { heartBeat } else { nil }
+  }
+
   private var frameDeadline: UInt64? {
     switch phase {
-    case .connecting: frameStart + limits.frameTime.nanoseconds
+    case .connecting, .authenticating: frameStart + limits.frameTime.nanoseconds
     case .connected: decoder.isInFrame ? frameStart + limits.frameTime.nanoseconds : nil
     case .ended: nil
     }
@@ -361,7 +370,7 @@ struct STOMPSession {
 
   /// Whether the client is to be sent a heart-beat now.
   func needsHeartBeat(atNanoseconds now: UInt64) -> Bool {
-    heartBeat.sendDeadline.map { $0 <= now } ?? false
+    agreedHeartBeat?.sendDeadline.map { $0 <= now } ?? false
   }
 
   mutating func didSend(atNanoseconds now: UInt64) { heartBeat.didSend(at: now) }
@@ -372,7 +381,8 @@ struct STOMPSession {
     let deadlines = transactions.values.map(\.deadlineNanoseconds)
     return
       (deadlines
-      + [frameDeadline, heartBeat.receiveDeadline, heartBeat.sendDeadline].compactMap(\.self))
+      + [frameDeadline, agreedHeartBeat?.receiveDeadline, agreedHeartBeat?.sendDeadline]
+      .compactMap(\.self))
       .min()
   }
 

@@ -171,8 +171,10 @@ package final class MessagingServer: Service {
       do {
         try await serve(engine)
       } catch {
-        // Whatever failed first: without an engine, the cause is a lock or a stop.
-        guard engine.state != .running else { throw error }
+        // Whatever failed first: without an engine, the cause is a lock or a stop. An operation learns of a lock before
+        // the engine's state does.
+        guard engine.refusal() != nil else { throw error }
+        _ = await engine.states.first { $0 != .running }
         configuration.logger.notice("the vault was locked: waiting for datavault unlock")
       }
     }

@@ -106,7 +106,7 @@ extension OpenHome {
       do {
         try await logins.save(to: store)
       } catch {
-        guard engine.state == .running else { throw error }
+        guard engine.refusal() == nil else { throw error }
         engine.configuration.logger.debug("saving failed logins: \(error)")
       }
     }
@@ -120,7 +120,7 @@ extension OpenHome {
         try await store.removeEnded()
       } catch {
         // For example a full disk or a busy database. The next round continues.
-        guard engine.state == .running else { throw error }
+        guard engine.refusal() == nil else { throw error }
         engine.configuration.logger.debug("the sweep of applications: \(error)")
       }
       try? await Task.sleep(for: engine.configuration.maintenanceInterval)
