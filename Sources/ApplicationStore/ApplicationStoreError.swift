@@ -46,8 +46,6 @@ package struct ApplicationStoreError: Error, Sendable, CustomStringConvertible {
     package static let newerVersion = Code("newerVersion")
     /// Another program's table has the name of one of these tables.
     package static let foreignTable = Code("foreignTable")
-    /// The directory was closed.
-    package static let closed = Code("closed")
     /// The engine failed; ``ApplicationStoreError/underlying`` is its error.
     package static let engine = Code("engine")
     /// The vault failed; ``ApplicationStoreError/underlying`` is its error.

@@ -12,7 +12,7 @@ extension ApplicationStoreError: ErrorWithExitCode {
     .keyMissing: .notFound, .unknownApplication: .notFound, .unknownGrant: .notFound,
     .unknownUser: .notFound,
     .alreadyExists: .exists,
-    .closed: .inputOutput, .libraryFailure: .inputOutput,
+    .libraryFailure: .inputOutput,
     .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
     .tooManyGroups: .policy, .tooManyUsers: .policy,
   ]

@@ -56,7 +56,7 @@ import VaultCrypto
 
   @Test func `refresh() applies a grant of another process and names its holder`() async throws {
     let other = try await fixture.neighbour()
-    let hash = try #require(try directory.hash(Array("key".utf8), of: shop.id))
+    let hash = try directory.hash(Array("key".utf8), of: shop.id)
     let holder = other.holder("key", of: shop.id)
     #expect(holder == .authKey(hash))
     try await other.put([
@@ -158,30 +158,4 @@ import VaultCrypto
     #expect(directory.apply(old) == nil)
     #expect(!allows(.publish, "a"))
   }
-
-  @Test func `close() forgets all, also during a refresh`() async throws {
-    try await store.setOpen(true, of: shop.id)
-    _ = try await directory.refresh()
-    #expect(allows(.publish, "a"))
-    try await store.setOpen(true, of: shop.id)
-    let news = try await directory.news()
-    directory.close()
-    #expect(directory.apply(news) == nil)
-    #expect(!allows(.publish, "a"))
-    #expect(directory.applications.isEmpty && directory.application(named: "shop") == nil)
-    #expect(try directory.hash([1], of: shop.id) == nil)
-    #expect(await code { _ = try await directory.refresh() } == .closed)
-  }
-
-  @Test func `close() lets the memory of secret keys be wiped`() async throws {
-    let weak = WeakKey(directory.application(shop.id)?.application.secretKey)
-    #expect(weak.key != nil)
-    directory.close()
-    #expect(weak.key == nil)
-  }
-}
-
-private final class WeakKey {
-  weak var key: SecretKey?
-  init(_ key: SecretKey?) { self.key = key }
 }

@@ -105,10 +105,9 @@ import Testing
 
   @Test func `a change of access on a full disk or at a lock is to be tried again`() {
     let full = EngineError(.diskFull, "the disk is full")
-    for error in [
-      ApplicationStoreError(.engine, full.message, underlying: full),
-      ApplicationStoreError(.closed, "closed"),
-    ] {
+    let locked = EngineError(.vaultLocked, "the vault is locked")
+    for error in [full, locked] {
+      let error = ApplicationStoreError(.engine, error.message, underlying: error)
       #expect(PubNubExchange.refusal(error) == (503, "Try again later"))
     }
   }

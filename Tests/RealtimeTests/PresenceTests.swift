@@ -226,8 +226,6 @@ extension PresenceEvent {
     run.application = "bank"
     #expect(try run.join("\u{E9}", "a") == ["join \u{E9} bank/a 1"])
     #expect(run.whereNow("\u{E9}") == ["bank/a"])
-    run.presence.removeAll()
-    #expect(run.whereNow("\u{E9}").isEmpty && run.presence.nextDeadline == nil)
   }
 
   @Test func `a page of users continues the page before it, whichever users have left`() throws {

@@ -7,14 +7,8 @@ internal import Synchronization
 /// channel groups.
 ///
 /// A server loads it when it starts, refreshes it after each notification of the engine and each
-/// second, and asks it for every operation.
+/// second, and asks it for every operation. Its keys are wiped when their last user releases them.
 package final class ApplicationDirectory: Sendable {
-  private struct State {
-    var contents: DirectoryContents
-    /// Nil after ``close()``.
-    var store: ApplicationStore?
-  }
-
   /// What a refresh has read.
   struct News: Sendable {
     fileprivate enum Change: Sendable {
@@ -28,10 +22,12 @@ package final class ApplicationDirectory: Sendable {
     fileprivate let change: Change
   }
 
-  private let state: Mutex<State>
+  private let store: ApplicationStore
+  private let contents: Mutex<DirectoryContents>
 
   private init(_ contents: DirectoryContents, _ store: ApplicationStore) {
-    state = Mutex(State(contents: contents, store: store))
+    self.store = store
+    self.contents = Mutex(contents)
   }
 
   /// Reads all tables of a store.
@@ -55,8 +51,8 @@ package final class ApplicationDirectory: Sendable {
   /// Of calls that run together, each change is in the result of one.
   ///
   /// - Returns: what the server must decide again, such as open polls.
-  /// - Throws: `closed`; the errors of ``load(_:)``. Nothing is applied then; the directory goes on
-  ///   with what it has.
+  /// - Throws: the errors of ``load(_:)``. Nothing is applied then; the directory goes on with what
+  ///   it has.
   package func refresh() async throws(ApplicationStoreError) -> DirectoryChanges {
     while true {
       // Another refresh can have applied changes since the read: read again.
@@ -66,8 +62,7 @@ package final class ApplicationDirectory: Sendable {
 
   /// Reads what has changed since the last load or refresh.
   func news() async throws(ApplicationStoreError) -> News {
-    let (seen, open) = state.withLock { ($0.contents.generation, $0.store) }
-    guard let store = open else { throw Self.closed }
+    let seen = contents.withLock { $0.generation }
     let now = store.now()
     return try await store.read("reading changes of access") { [keys = store.keys] db in
       guard let changes = try ApplicationChange.all(after: seen, db) else {
@@ -81,24 +76,24 @@ package final class ApplicationDirectory: Sendable {
     }
   }
 
-  /// Applies what was read; nil if the directory has another generation by now, or is closed.
+  /// Applies what was read; nil if the directory has another generation by now.
   func apply(_ news: News) -> DirectoryChanges? {
     // The old contents are released after the lock.
     var old: DirectoryContents?
     defer { withExtendedLifetime(old) {} }
-    return state.withLock { state in
-      guard state.store != nil, state.contents.generation == news.seen else { return nil }
+    return contents.withLock { contents in
+      guard contents.generation == news.seen else { return nil }
       switch news.change {
       case .objects(let objects, let generation):
-        var changes = state.contents.apply(objects, through: generation)
-        changes.access.formUnion(state.contents.expire(at: news.now))
+        var changes = contents.apply(objects, through: generation)
+        changes.access.formUnion(contents.expire(at: news.now))
         return changes
-      case .everything(let contents):
-        var changes = state.contents.everything
-        changes.access.formUnion(contents.everything.access)
-        changes.groups.formUnion(contents.everything.groups)
-        old = state.contents
-        state.contents = contents
+      case .everything(let new):
+        var changes = contents.everything
+        changes.access.formUnion(new.everything.access)
+        changes.groups.formUnion(new.everything.groups)
+        old = contents
+        contents = new
         return changes
       }
     }
@@ -108,28 +103,11 @@ package final class ApplicationDirectory: Sendable {
   ///
   /// - Returns: whose decisions can differ now.
   package func expire() -> Set<AccessChange> {
-    state.withLock { state in
-      guard let now = state.store?.now() else { return [] }
-      return state.contents.expire(at: now)
-    }
+    contents.withLock { $0.expire(at: store.now()) }
   }
 
   /// The next moment at which a grant or a revocation ends by time; nil if none does.
-  package var nextEnd: Date? { state.withLock { $0.contents.index.nextEnd } }
-
-  /// Drops everything: the directory allows nothing from here on, and its keys are wiped when their
-  /// last user releases them.
-  package func close() {
-    // The old contents are released after the lock.
-    let old = state.withLock { state in
-      defer { state = State(contents: DirectoryContents(), store: nil) }
-      return state.contents
-    }
-    withExtendedLifetime(old) {}
-  }
-
-  private static let closed = ApplicationStoreError(
-    .closed, "the directory of applications was closed", hint: "load it again after an unlock")
+  package var nextEnd: Date? { contents.withLock { $0.index.nextEnd } }
 
   // MARK: - Questions
 
@@ -137,7 +115,7 @@ package final class ApplicationDirectory: Sendable {
   package func decide(
     _ principal: Principal, _ operation: AccessOperation, _ resource: Resource, at now: Date
   ) -> Decision {
-    state.withLock { $0.contents.index.decide(principal, operation, resource, at: now) }
+    contents.withLock { $0.index.decide(principal, operation, resource, at: now) }
   }
 
   /// Lends the index, for an audit or for many decisions at one moment.
@@ -146,37 +124,37 @@ package final class ApplicationDirectory: Sendable {
   package func withIndex<Result: Sendable, Failure>(
     _ body: (borrowing AccessIndex) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try state.withLock { (state) throws(Failure) in try body(state.contents.index) }
+    try contents.withLock { (contents) throws(Failure) in try body(contents.index) }
   }
 
-  /// The hash of an auth key; nil after ``close()``.
+  /// The hash of an auth key.
   ///
   /// - Throws: an error of OpenSSL.
   package func hash(
     _ authKey: [UInt8], of application: ApplicationID
-  ) throws -> AuthKeyHash? {
-    try state.withLock { $0.store?.keys.hasher }?.hash(authKey, of: application)
+  ) throws -> AuthKeyHash {
+    try store.keys.hasher.hash(authKey, of: application)
   }
 
   /// Whether an application has users, so that its resources ask for a password.
   package func hasUsers(_ application: ApplicationID) -> Bool {
-    state.withLock { $0.contents.verifiers[application] != nil }
+    contents.withLock { $0.verifiers[application] != nil }
   }
 
   /// The verifier of a user's password; nil if there is no such user.
   package func verifier(of user: Name, of application: ApplicationID) -> PasswordVerifier? {
-    state.withLock { $0.contents.verifiers[application]?[user] }
+    contents.withLock { $0.verifiers[application]?[user] }
   }
 
   /// All applications, by their names.
   package var applications: [DirectoryEntry] {
-    state.withLock { Array($0.contents.entries.values) }
+    contents.withLock { Array($0.entries.values) }
       .sorted { $0.record.name < $1.record.name }
   }
 
   /// The application with an id; nil if there is none.
   package func application(_ id: ApplicationID) -> DirectoryEntry? {
-    state.withLock { $0.contents.entries[id] }
+    contents.withLock { $0.entries[id] }
   }
 
   /// The application with a name; nil if there is none.
@@ -196,18 +174,16 @@ package final class ApplicationDirectory: Sendable {
     _ kind: DirectoryContents.Lookup.Kind, _ text: String
   ) -> DirectoryEntry? {
     guard let lookup = DirectoryContents.Lookup(kind, text) else { return nil }
-    return state.withLock { state in
-      state.contents.ids[lookup].flatMap { state.contents.entries[$0] }
-    }
+    return contents.withLock { contents in contents.ids[lookup].flatMap { contents.entries[$0] } }
   }
 
   /// The channels of a group; none if there is no such group.
   package func channels(of group: GroupName, of id: ApplicationID) -> Set<ChannelName> {
-    state.withLock { $0.contents.groups[id]?[group] ?? [] }
+    contents.withLock { $0.groups[id]?[group] ?? [] }
   }
 
   /// The groups of an application, in no order.
   package func groups(of id: ApplicationID) -> [GroupName] {
-    state.withLock { ($0.contents.groups[id] ?? [:]).keys.map(\.self) }
+    contents.withLock { ($0.groups[id] ?? [:]).keys.map(\.self) }
   }
 }

@@ -47,7 +47,7 @@ struct PubNubCaller: Sendable {
     case .forged: return nil
     case .other:
       guard auth.count <= AuthKeyHasher.maximumByteCount else { return nil }
-      return try directory.hash(auth, of: application.id).map { .authKey($0) }
+      return .authKey(try directory.hash(auth, of: application.id))
     }
   }
 

@@ -267,7 +267,6 @@ struct PubNubExchange: Sendable {
       case .tooManyGroups: (400, "Maximum channel group count exceeded.")
       case .tooManyChannels: (400, "Maximum channel count exceeded.")
       case .tooManyGrants: (400, "Maximum grant count exceeded.")
-      case .closed: (503, "Try again later")
       default: error.underlying.map(refusal) ?? (500, "Internal Error")
       }
     default: (500, "Internal Error")

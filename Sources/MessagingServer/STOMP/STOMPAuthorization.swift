@@ -42,10 +42,8 @@ extension OpenHome {
         return (application, .token(token, userID: token.contents.authorizedUserID))
       case .forged: break
       case .other:
-        if passcode.count <= AuthKeyHasher.maximumByteCount,
-          let hash = try directory.hash(passcode, of: application.id)
-        {
-          return (application, .authKey(hash))
+        if passcode.count <= AuthKeyHasher.maximumByteCount {
+          return (application, .authKey(try directory.hash(passcode, of: application.id)))
         }
       }
     } catch {

@@ -141,7 +141,10 @@ extension OpenHome {
     return changes
   }
 
-  /// Ends the connections, and drops grants, presence and secrets.
+  /// Ends the connections.
+  ///
+  /// Requests on their way still find what the home has: a directory that suddenly knew no grants would refuse them, and
+  /// clients that are refused give up. The last of them releases the home, with its keys.
   ///
   /// - Parameter isStopping: whether the server stops; otherwise its vault was locked.
   func close(isStopping: Bool) {
@@ -149,7 +152,6 @@ extension OpenHome {
     leases.close()
     stompSessions.close { $0.end(isStopping ? .stopping : .sealed) }
     signals.finish()
-    directory.close()
-    presence.removeAll()
+    presence.finish()
   }
 }

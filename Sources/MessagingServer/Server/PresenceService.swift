@@ -56,11 +56,8 @@ final class PresenceService: Sendable {
     } while read { $0.nextDeadline.map { $0 <= .now } ?? false }
   }
 
-  /// Forgets everything, without events.
-  func removeAll() {
-    state.withLock { $0.presence.removeAll() }
-    signals.finish()
-  }
+  /// Takes no more events.
+  func finish() { signals.finish() }
 
   private var time: PresenceTime {
     PresenceTime(.now, unixSeconds: Int(now().timeIntervalSince1970))

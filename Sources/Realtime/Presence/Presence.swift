@@ -87,9 +87,6 @@ package struct Presence: Sendable {
     applications.values.lazy.compactMap(\.nextDeadline).min()
   }
 
-  /// Forgets all users, without events.
-  package mutating func removeAll() { applications = [:] }
-
   private mutating func removeIfEmpty(_ application: String) {
     if applications[application]?.isEmpty == true { applications[application] = nil }
   }
