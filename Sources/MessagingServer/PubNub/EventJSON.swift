@@ -30,11 +30,9 @@ struct EventJSON: Sendable {
     json += #","d":"#.utf8
     let payload = PayloadJSON(message.payload)
     json += payload.bytes
-    if let meta = notes.meta {
+    if let meta = payload.meta(notes) {
       json += #","u":"#.utf8
       json += meta.utf8
-    } else if payload.isBase64 {
-      json += #","u":{"content-encoding":"base64"}"#.utf8
     }
     if let customType = notes.customType {
       json += #","cmt":"#.utf8
@@ -79,6 +77,11 @@ struct PayloadJSON {
     JSONText.append(quoting: text ?? Data(payload).base64EncodedString(), to: &json)
     bytes = json
     isBase64 = text == nil
+  }
+
+  /// The JSON of the meta beside it: the publisher's, else the mark of base64.
+  func meta(_ notes: MessageNotes) -> String? {
+    notes.meta ?? (isBase64 ? #"{"content-encoding":"base64"}"# : nil)
   }
 }
 

@@ -32,18 +32,19 @@ extension PubNubExchange {
     }
     var json = JSONListBuilder("[[")
     for message in messages {
+      let payload = PayloadJSON(message.payload)
       json.beginElement()
       guard !call.includes.isDisjoint(with: [.timetoken, .meta]) else {
-        json.bytes += PayloadJSON(message.payload).bytes
+        json.bytes += payload.bytes
         continue
       }
       json.bytes += #"{"message":"#.utf8
-      json.bytes += PayloadJSON(message.payload).bytes
+      json.bytes += payload.bytes
       if call.includes.contains(.timetoken) {
         json.bytes += #","timetoken":\#(timetoken(message))"#.utf8
       }
       if call.includes.contains(.meta) {
-        json.bytes += #","meta":\#(MessageNotes(message.headers).meta ?? "\"\"")"#.utf8
+        json.bytes += #","meta":\#(payload.meta(MessageNotes(message.headers)) ?? "\"\"")"#.utf8
       }
       json.bytes.append(UInt8(ascii: "}"))
     }
@@ -82,16 +83,17 @@ extension PubNubExchange {
     var json = JSONListBuilder(":[")
     for message in messages {
       let notes = MessageNotes(message.headers)
+      let payload = PayloadJSON(message.payload)
       json.beginElement()
       json.bytes += #"{"message":"#.utf8
-      json.bytes += PayloadJSON(message.payload).bytes
+      json.bytes += payload.bytes
       json.bytes += #","timetoken":"\#(message.timetoken)""#.utf8
       if call.includes.contains(.userID), let publisher = notes.publisher {
         json.bytes += #","uuid":"#.utf8
         JSONText.append(quoting: publisher, to: &json.bytes)
       }
       if call.includes.contains(.meta) {
-        json.bytes += #","meta":\#(notes.meta ?? "\"\"")"#.utf8
+        json.bytes += #","meta":\#(payload.meta(notes) ?? "\"\"")"#.utf8
       }
       if call.includes.contains(.messageType) { json.bytes += #","message_type":null"#.utf8 }
       if call.includes.contains(.customType), let type = notes.customType {
