@@ -100,6 +100,23 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: PusherClient.python != nil, "pysher and pusher are not installed"))
+  func `the stock Pusher clients work through TLS of a private authority, and refuse others`()
+    async throws
+  {
+    try await makeAuthority()
+    try await makeCertificate("first")
+    let authority = authority
+    try await serve(identity()) { server in
+      for scenario in ["line", "private"] {
+        try await PusherClient.check(
+          scenario, server, server.open, "ca=\(authority)",
+          environment: ["SSL_CERT_FILE": authority])
+      }
+      try await PusherClient.check("untrusted", server, server.open, "ca=\(authority)")
+    }
+  }
+
   @Test(
     .enabled(if: STOMPClient.python != nil, "stomp.py is not installed"),
     arguments: ["1.0", "1.1", "1.2"])

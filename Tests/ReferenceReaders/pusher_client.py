@@ -3,14 +3,16 @@
 
     pusher_client.py SCENARIO HOST:PORT [NAME=VALUE ...]
 
-Names: id, key, secret, token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
-between prints "not ok" with its error.
+Names: id, key, secret, token, ca. With ca, the file of a private authority, the clients use TLS; pysher finds that file by
+the environment variable SSL_CERT_FILE. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that
+fails in between prints "not ok" with its error.
 """
-import base64, hashlib, json, sys, threading
+import base64, hashlib, json, sys, threading, time
 
 import nacl.secret
 import pusher
 import pusher.errors
+import pusher.requests
 import pysher
 
 from scenario_checks import check, equal, run
@@ -19,21 +21,29 @@ host, port = sys.argv[2].rsplit(":", 1)
 given = dict(pair.split("=", 1) for pair in sys.argv[3:])
 
 
+class PrivateAuthority(pusher.requests.RequestsBackend):
+    """The SDK's own, whose list of authorities cannot be given as an option."""
+
+    def __init__(self, client, **options):
+        super().__init__(client, **options)
+        self.options["verify"] = given["ca"]
+
+
 def server(**changes):
     values = {**given, **changes}
     return pusher.Pusher(
-        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), ssl=False,
-        encryption_master_key_base64=values.get("master"))
+        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), ssl="ca" in given,
+        backend=PrivateAuthority if "ca" in given else None, encryption_master_key_base64=values.get("master"))
 
 
 class Client:
     """A pysher client that keeps what it is told, for tests that wait for it."""
 
-    def __init__(self, secret=None, user=None, **changes):
+    def __init__(self, secret=None, user=None, connects=True, **changes):
         self.changed = threading.Condition()
         self.events, self.errors, self.connects = [], [], 0
         self.pusher = pysher.Pusher(
-            changes.get("key", given["key"]), custom_host=host, port=int(port), secure=False,
+            changes.get("key", given["key"]), custom_host=host, port=int(port), secure="ca" in given,
             secret=given["secret"] if secret is None else secret, user_data=user, reconnect_interval=1)
         self.pusher.connection.bind("pusher:connection_established", self.established)
         self.pusher.connection.bind("pusher:error", self.failed)
@@ -41,7 +51,8 @@ class Client:
         self.handler = self.pusher.connection.event_handler
         self.pusher.connection.event_handler = self.take
         self.pusher.connect()
-        check("connect", self.wait(lambda: self.connects > 0 or self.errors), "not connected")
+        if connects:
+            check("connect", self.wait(lambda: self.connects > 0 or self.errors), "not connected")
 
     def established(self, data):
         with self.changed:
@@ -236,6 +247,16 @@ def closed():
     client.subscribe("private-t", "e", auth=given["token"])
     client.subscribe("private-u", auth=given["token"], succeeds=False)
     equal("403", json.loads(client.named("private-u", "pusher:subscription_error")[0])["status"], 403)
+
+
+def untrusted():
+    """Without the private authority among those that the client knows."""
+    client = Client(connects=False)
+    for _ in range(200):
+        if client.pusher.connection.state in ("failed", "unavailable"):
+            break
+        time.sleep(0.1)
+    equal("the connection fails", (client.pusher.connection.state in ("failed", "unavailable"), client.connects), (True, 0))
 
 
 def unknown():
