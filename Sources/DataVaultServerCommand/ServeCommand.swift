@@ -79,10 +79,8 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     for socket in inherited { socket.closeOnExecution() }
     try configuration.listen(
       on: listen.isEmpty ? [ListenAddress("127.0.0.1:8080")].compactMap(\.self) : listen,
-      operations: operations.operationsListen, inherited: inherited, identity: identity)
-    configuration.stompListening = stompListen.map {
-      .init($0, identity: $0.isUnix ? nil : identity)
-    }
+      stomp: stompListen, operations: operations.operationsListen, inherited: inherited,
+      identity: identity)
     let log = try operations.configure(&configuration)
     let reload = await ReloadService(configuration.operations, identity.map { [$0] } ?? [])
     let vault = try await ServerVault.prepare(

@@ -31,6 +31,7 @@ import Testing
     let folder = ScratchFolder()
     let paths = try [
       "datavaultd.service", "datavaultd.socket", "datavaultd-operations.socket",
+      "datavaultd-stomp.socket",
     ].map { name in
       // A program that exists.
       let text = try Repository.text("Examples/systemd/\(name)")

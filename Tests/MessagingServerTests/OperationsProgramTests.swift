@@ -7,7 +7,7 @@ import Testing
   private struct Seen: Decodable {
     let unlocked, reloaded, locked: Bool
     let metricsForClients, exit, secondExit, acknowledged, lost, requests, watchdog: Int
-    let openPolls, connections, published, stopSeconds: Double
+    let openPolls, leases, connections, published, stopSeconds: Double
     let broken, reports, revealed, audit: [String]
     let poll: [Int]
   }
@@ -43,6 +43,7 @@ import Testing
     #expect(seen.watchdog > 1)
 
     #expect(seen.openPolls == 1)
+    #expect(seen.leases == 3)
     #expect(seen.connections >= 16)
     #expect(seen.published > 100)
     #expect(seen.exit == 0)

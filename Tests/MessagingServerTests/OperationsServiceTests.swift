@@ -150,11 +150,11 @@ private final class Reports: Sendable {
 
   @Test func `InheritedSocket takes the sockets that are meant for this process`() {
     let environment = [
-      "LISTEN_PID": "42", "LISTEN_FDS": "4", "LISTEN_FDNAMES": "web:tls:operations:plain",
+      "LISTEN_PID": "42", "LISTEN_FDS": "5", "LISTEN_FDNAMES": "web:tls:operations:plain:stomp",
     ]
     let sockets = InheritedSocket.all(in: environment, processID: 42)
-    #expect(sockets.map(\.descriptor) == [3, 4, 5, 6])
-    #expect(sockets.map(\.purpose) == [.usual, .encrypted, .operations, .plain])
+    #expect(sockets.map(\.descriptor) == [3, 4, 5, 6, 7])
+    #expect(sockets.map(\.purpose) == [.usual, .encrypted, .operations, .plain, .stomp])
     #expect(InheritedSocket.all(in: environment, processID: 43).isEmpty)
     #expect(InheritedSocket.all(in: [:], processID: 42).isEmpty)
     let unnamed = InheritedSocket.all(
@@ -182,6 +182,15 @@ private final class Reports: Sendable {
     try configuration.listen(
       on: [address], operations: nil, inherited: [operations, web], identity: nil)
     #expect(configuration.listening.map(\.address) == [ListenAddress(inherited: 4)])
+    #expect(configuration.stompListening.isEmpty)
+    let stomp = InheritedSocket(descriptor: 5, purpose: .stomp, isTCP: true)
+    try configuration.listen(
+      on: [address], stomp: [metrics], operations: nil, inherited: [stomp], identity: nil)
+    #expect(configuration.listening.map(\.address) == [address])
+    #expect(configuration.stompListening.map(\.address) == [ListenAddress(inherited: 5)])
+    try configuration.listen(
+      on: [address], stomp: [metrics], operations: nil, inherited: [web], identity: nil)
+    #expect(configuration.stompListening.map(\.address) == [metrics])
     #expect(throws: ServerError.self) {
       try configuration.listen(
         on: [], operations: nil,

@@ -40,26 +40,26 @@ def listener():
     return made
 
 
-web, operations = listener(), listener()
+web, operations, stomp = listener(), listener(), listener()
 
 
 def start():
     pid = os.fork()
     if pid:
         return pid
-    high = [os.dup(web.fileno()), os.dup(operations.fileno())]
+    high = [os.dup(made.fileno()) for made in (web, operations, stomp)]
     high = [os.dup2(descriptor, 100 + index) for index, descriptor in enumerate(high)]
     for index, descriptor in enumerate(high):
         os.dup2(descriptor, 3 + index, inheritable=True)
     error = os.open(home + "-log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(error, 2)
     os.dup2(error, 1)
-    os.closerange(5, 200)
+    os.closerange(6, 200)
     os.execve(
         datavaultd, [datavaultd, "serve", "--home", home, "--access-log", home + "-access",
-                     "--listen", "127.0.0.1:1", "--log-level", "debug"],
-        dict(os.environ, LISTEN_PID=str(os.getpid()), LISTEN_FDS="2",
-             LISTEN_FDNAMES="web:operations", NOTIFY_SOCKET=home + "-notify",
+                     "--listen", "127.0.0.1:1", "--stomp-listen", "127.0.0.1:1", "--log-level", "debug"],
+        dict(os.environ, LISTEN_PID=str(os.getpid()), LISTEN_FDS="3",
+             LISTEN_FDNAMES="web:operations:stomp", NOTIFY_SOCKET=home + "-notify",
              WATCHDOG_USEC="1000000", WATCHDOG_PID=str(os.getpid())))
 
 
@@ -145,6 +145,13 @@ threads.append(threading.Thread(target=subscribe, daemon=True))
 for thread in threads:
     thread.start()
 wait_for(lambda: len(acknowledged) > 300)
+# A worker that leases three of the messages and never acknowledges one.
+worker = socket.create_connection(stomp.getsockname(), timeout=20)
+worker.sendall((f"CONNECT\naccept-version:1.2\nhost:shop\nlogin:{pub}\npasscode:{keys['secretKey']}\n\n\0"
+                "SUBSCRIBE\nid:1\ndestination:/queue/orders\nack:client\nprefetch-count:3\n\n\0").encode())
+frames = b""
+while frames.count(b"MESSAGE\n") < 3:
+    frames += worker.recv(65536) or sys.exit(f"the worker's connection ended: {frames}")
 metrics = get(operations, "/metrics")[1]
 
 
@@ -154,6 +161,7 @@ def metric(name):
 
 seen["openPolls"] = metric("datavault_server_open_polls")
 seen["connections"] = metric("datavault_server_connections")
+seen["leases"] = metric("datavault_server_leases")
 seen["published"] = metric("datavault_server_messages_published_total")
 seen["exit"], seen["stopSeconds"] = end(server)
 for thread in threads:

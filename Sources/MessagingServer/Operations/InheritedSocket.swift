@@ -10,6 +10,8 @@ package struct InheritedSocket: Sendable, Equatable {
     case encrypted
     /// `plain`: clients, without TLS.
     case plain
+    /// `stomp`: clients of STOMP, as on an address of `--stomp-listen`.
+    case stomp
     /// Any other name: clients, as on an address of `--listen`.
     case usual
   }
@@ -66,6 +68,7 @@ extension InheritedSocket.Purpose {
     case "operations": self = .operations
     case "tls": self = .encrypted
     case "plain": self = .plain
+    case "stomp": self = .stomp
     default: self = .usual
     }
   }

@@ -1,16 +1,18 @@
 extension ServerConfiguration {
   /// Decides what is listened on, and with what protection.
   ///
-  /// Sockets of the service manager take the place of `addresses`, and one named `operations` that of
-  /// `operationsAddress`. A certificate is used for TCP, not for Unix sockets, unless the name of a socket says
-  /// otherwise: `tls` or `plain`. Metrics and health are served without TLS.
+  /// Sockets of the service manager take the place of `addresses`, those named `stomp` that of `stompAddresses`, and one
+  /// named `operations` that of `operationsAddress`. A certificate is used for TCP, not for Unix sockets, unless the name
+  /// of a socket says otherwise: `tls` or `plain`. Metrics and health are served without TLS.
   ///
   /// - Throws: ``ServerError`` for a socket named `tls` without a certificate, or two named `operations`.
   package mutating func listen(
-    on addresses: [ListenAddress], operations operationsAddress: ListenAddress?,
-    inherited: [InheritedSocket], identity: TLSIdentity?
+    on addresses: [ListenAddress], stomp stompAddresses: [ListenAddress] = [],
+    operations operationsAddress: ListenAddress?, inherited: [InheritedSocket],
+    identity: TLSIdentity?
   ) throws(ServerError) {
     var clients: [Listening] = []
+    var stomp: [Listening] = []
     var operations: [Listening] = []
     for socket in inherited {
       let address = ListenAddress(inherited: socket.descriptor)
@@ -18,6 +20,7 @@ extension ServerConfiguration {
       case .operations: operations.append(Listening(address))
       case .plain: clients.append(Listening(address))
       case .usual: clients.append(Listening(address, identity: socket.isTCP ? identity : nil))
+      case .stomp: stomp.append(Listening(address, identity: socket.isTCP ? identity : nil))
       case .encrypted:
         guard let identity else {
           throw ServerError(
@@ -32,9 +35,11 @@ extension ServerConfiguration {
         .cannotListen, "two sockets of the service manager are named 'operations'",
         hint: "give one of them another name in its socket unit")
     }
-    listening =
-      clients.isEmpty
-      ? addresses.map { Listening($0, identity: $0.isUnix ? nil : identity) } : clients
+    func listen(_ addresses: [ListenAddress]) -> [Listening] {
+      addresses.map { Listening($0, identity: $0.isUnix ? nil : identity) }
+    }
+    listening = clients.isEmpty ? listen(addresses) : clients
+    stompListening = stomp.isEmpty ? listen(stompAddresses) : stomp
     operationsListening = operations.first ?? operationsAddress.map { Listening($0) }
   }
 }

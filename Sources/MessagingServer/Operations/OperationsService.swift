@@ -30,9 +30,11 @@ struct OperationsService: Sendable {
     guard let registry = operations.registry, exchange.request.method == "GET",
       Self.path(exchange.request) == Route.metrics.rawValue
     else { return exchange.answer(.operations(404, #"{"status":"not found"}"#)) }
+    let home = gate.home
     operations.metrics?.set(
-      connectionCount: connections.count, openPollCount: gate.home?.polls.count ?? 0,
-      webSocketCount: gate.home?.pusherSessions.count ?? 0, isSealed: operations.isSealed)
+      connectionCount: connections.count, openPollCount: home?.polls.count ?? 0,
+      webSocketCount: home?.pusherSessions.count ?? 0, leaseCount: home?.leases.count ?? 0,
+      isSealed: operations.isSealed)
     exchange.describe(.metrics)
     var response = HTTPResponse.operations(200, registry.text)
     response.contentType = PrometheusRegistry.contentType

@@ -10,6 +10,7 @@ final class ServerMetrics: Sendable {
     case connections = "datavault_server_connections"
     case openPolls = "datavault_server_open_polls"
     case webSockets = "datavault_server_websockets"
+    case leases = "datavault_server_leases"
     case sealed = "datavault_server_sealed"
     case requests = "datavault_server_requests_total"
     case requestTime = "datavault_server_request_seconds"
@@ -22,6 +23,7 @@ final class ServerMetrics: Sendable {
       case .connections: "Open connections of clients"
       case .openPolls: "Subscribers that wait for events"
       case .webSockets: "Clients of Pusher's protocol that are connected"
+      case .leases: "Messages that clients of STOMP hold as leases"
       case .sealed: "1 while the vault is locked"
       case .requests: "Answered requests by the template of their route, and status"
       case .requestTime: "Seconds from the last byte of a request to its answer"
@@ -81,6 +83,7 @@ final class ServerMetrics: Sendable {
   private let connections: Gauge
   private let openPolls: Gauge
   private let webSockets: Gauge
+  private let leases: Gauge
   private let sealed: Gauge
   private let messages: Counter
   private let messageBytes: Counter
@@ -98,6 +101,7 @@ final class ServerMetrics: Sendable {
     connections = gauge(.connections)
     openPolls = gauge(.openPolls)
     webSockets = gauge(.webSockets)
+    leases = gauge(.leases)
     sealed = gauge(.sealed)
     messages = counter(.messages)
     messageBytes = counter(.messageBytes)
@@ -127,10 +131,13 @@ final class ServerMetrics: Sendable {
   func count(_ refusal: Refusal) { refusals[refusal]?.increment() }
 
   /// Sets what is not counted as it happens: before each answer with the metrics.
-  func set(connectionCount: Int, openPollCount: Int, webSocketCount: Int, isSealed: Bool) {
+  func set(
+    connectionCount: Int, openPollCount: Int, webSocketCount: Int, leaseCount: Int, isSealed: Bool
+  ) {
     connections.record(connectionCount)
     openPolls.record(openPollCount)
     webSockets.record(webSocketCount)
+    leases.record(leaseCount)
     sealed.record(isSealed ? 1 : 0)
   }
 }
