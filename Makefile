@@ -23,8 +23,8 @@ PROGRAMS ?= datavault
 demo:
 	@scripts/demo
 
-# The message server on real input, with PubNub's own SDK: live, over a kill -9 and a restart sealed. Prints what it
-# compared and searched, last.
+# The message server on real input, with the stock clients of PubNub, Pusher and STOMP: live and as jobs, over a kill -9
+# and a restart sealed. Prints what it compared and searched, last.
 demo-network:
 	@scripts/demo-network
 
