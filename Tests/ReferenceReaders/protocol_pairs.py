@@ -129,9 +129,8 @@ class STOMPClient(Kept, stomp.ConnectionListener):
         act(name)
         check(f"receipt {name}", self.wait(lambda: name in self.receipts), self.errors)
 
-    def send(self, body, content_type=None, **headers):
-        self.receipt(lambda name: self.connection.send(
-            "/topic/orders", body, content_type, headers=headers, receipt=name))
+    def send(self, body, content_type=None, destination="/topic/orders", **headers):
+        self.receipt(lambda name: self.connection.send(destination, body, content_type, headers=headers, receipt=name))
 
 
 def pubnub(name):
@@ -220,6 +219,7 @@ def ephemeral():
     """A signal and a client event cross, and are stored nowhere. Presence does not cross."""
     name = "presence-room"
     one = PusherSubscriber(name, {"user_id": "u1"})
+    watcher = PusherSubscriber(f"{name}-pnpres", {"user_id": "w"})
     reader = PubNubSubscriber("reader", name)
     two = PusherSubscriber(name, {"user_id": "u2"})
     topic, queue = STOMPClient(f"/topic/{name}"), STOMPClient(f"/queue/{name}")
@@ -246,6 +246,7 @@ def ephemeral():
     here = pubnub("reader").here_now().channels([name]).sync().result.channels[0].occupants
     equal("here-now too", [occupant.uuid for occupant in here], ["reader"])
     equal("Pusher sees its own presence alone", one.others.count("pusher_internal:member_added"), 1)
+    equal("nor on PubNub's presence channel", watcher.messages, [])
     equal("its users too", server().users_info(name), {"users": [{"id": "u1"}, {"id": "u2"}]})
 
 
@@ -263,10 +264,21 @@ def excluded():
     equal("STOMP gets all", [body for body, _ in topic.messages], [b"e4", b"e5"])
 
 
+def large():
+    """A message that is larger than another protocol lets its own clients publish is delivered whole."""
+    reader, events, body = PubNubSubscriber("reader", "large"), PusherSubscriber("large"), "é" * 120_000
+    STOMPClient().send(body, "text/plain", "/queue/large")
+    for client in (reader, events):
+        client.wait(lambda: client.messages)
+    check("PubNub gets all of a large message", [m[0] for m in reader.messages] == [body])
+    check("Pusher gets all of a large message", events.messages == [("message", body)])
+
+
 def scenarios():
     pairs()
     ephemeral()
     excluded()
+    large()
 
 
 run(scenarios)
