@@ -110,10 +110,10 @@ final class ServerFixture: Sendable {
 
   /// Waits until the server knows the applications.
   private func waitUntilServing() async throws {
-    for _ in 0..<1000 {
-      if server.knows(closed.subscribe) { return }
+    for _ in 0..<1000 where !server.knows(closed.subscribe) {
       try await Task.sleep(for: .milliseconds(10))
     }
+    try #require(server.knows(closed.subscribe))
   }
 
   /// Opens an application to everyone, and waits until the server knows it.
@@ -123,6 +123,7 @@ final class ServerFixture: Sendable {
       if try await get("/v2/history/sub-key/\(keys.subscribe)/channel/c").status == 200 { return }
       try await Task.sleep(for: .milliseconds(10))
     }
+    Issue.record("the server does not know that the application is open")
   }
 
   /// Waits until so many subscribers wait for events.
