@@ -142,7 +142,7 @@ def pubnub(name):
 
 def server():
     return pusher.Pusher(
-        app_id=given["id"], key=given["sub"], secret=given["secret"], host=host, port=int(port), ssl=False)
+        app_id=given["id"], key=given["sub"], secret=given["secret"], host=host, port=int(port), ssl=False, timeout=20)
 
 
 # MARK: - The table: what each protocol publishes, and the form in which it arrives
@@ -166,7 +166,7 @@ PUBLISH = {
         lambda: STOMPClient().send(BYTES),
     ],
 }
-# PubNub's SDK writes JSON without spaces, Pusher's with them. Both write é as it is or escaped: the payload stays as it came.
+# PubNub's SDK escapes é in its JSON, Pusher's does not: the payload stays as it came.
 PUBNUB_JSON, PUBNUB_TEXT = b'{"n": 1, "text": "\\u00e9"}', b'"not JSON: \\"\\u00e9"'
 ann = {"datavault-publisher": "ann", "content-type": "application/json"}
 FORMS = {
