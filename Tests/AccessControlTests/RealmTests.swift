@@ -66,6 +66,33 @@ import VaultCrypto
     #expect(index.removeUser(ana, of: shop) == nil)
   }
 
+  @Test func `a new password refuses who was checked by the old one, and concerns that user`()
+    throws
+  {
+    var index = access(grant(.read, on: channel("c"), for: .user(ana)))
+    let (old, new) = (
+      try realm.verifier(for: password("old password"), user: ana, of: shop).version,
+      try realm.verifier(for: password("old password"), user: ana, of: shop).version
+    )
+    let now = Date()
+    index.put(user: ana, password: old, roles: [], of: shop)
+    let checked = Principal.user(ana, password: old)
+    #expect(index.allows(checked, .subscribe, channel("c")))
+    #expect(index.refusal(of: checked, in: shop, at: now) == nil)
+    #expect(index.put(user: ana, password: old, roles: [], of: shop) == nil)
+    let change = index.put(user: ana, password: new, roles: [], of: shop)
+    #expect(change?.concerns(checked, in: shop) == true)
+    #expect(change?.concerns(.user(bob, password: old), in: shop) == false)
+    #expect(index.reason(checked, .subscribe, channel("c")) == .passwordChanged)
+    #expect(index.refusal(of: checked, in: shop, at: now) == .passwordChanged)
+    // Without a check of a password, as explain asks, the user alone counts.
+    #expect(index.allows(.user(ana), .subscribe, channel("c")))
+    #expect(index.allows(.user(ana, password: new), .subscribe, channel("c")))
+    index.removeUser(ana, of: shop)
+    #expect(index.refusal(of: .user(ana), in: shop, at: now) == .unknownUser)
+    #expect(index.refusal(of: checked, in: bank, at: now) == .unknownApplication)
+  }
+
   // MARK: - Verifiers
 
   @Test func `a verifier that Python made fits its password, user and application alone`() throws {

@@ -16,40 +16,58 @@ extension AccessIndex {
       if name.isReserved { return .refused(.reservedName) }
       if name.isPattern { return .refused(.pattern) }
     }
+    if let reason = entry.refusal(of: principal, in: resource.application, at: now) {
+      return .refused(reason)
+    }
     switch principal {
-    case .signed(let signer):
-      return signer == resource.application
-        ? .allowed(.signature) : .refused(.otherApplication)
-    case .token(let token, let userID):
-      return entry.decide(token, userID: userID, operation, resource, at: now)
-    case .subscriber(let channel, let authorizer):
-      guard authorizer == resource.application else { return .refused(.otherApplication) }
+    case .signed: return .allowed(.signature)
+    case .token(let token, _): return entry.decide(token, operation, resource)
+    case .subscriber(let channel, _):
       if resource.scope == .channel(channel), operation.isForSubscriber {
         return .allowed(.endpoint)
       }
-    case .user(let name):
-      guard entry.users[name] != nil else { return .refused(.unknownUser) }
-    case .anonymous, .authKey: break
+    case .anonymous, .authKey, .user: break
     }
     return entry.decide(
       principal.holder, operation, resource.scope, isOpen: isOpen, at: now)
   }
+
+  /// Why a credential allows nothing in an application, whatever is asked for; nil if it counts.
+  public func refusal(
+    of principal: Principal, in application: ApplicationID, at now: Date
+  ) -> Decision.Reason? {
+    guard let entry = entries[application], entry.isOpen != nil else { return .unknownApplication }
+    return entry.refusal(of: principal, in: application, at: now)
+  }
 }
 
 extension AccessIndex.Entry {
+  fileprivate func refusal(
+    of principal: Principal, in application: ApplicationID, at now: Date
+  ) -> Decision.Reason? {
+    switch principal {
+    case .anonymous, .authKey: return nil
+    case .signed(let other), .subscriber(_, let other):
+      return other == application ? nil : .otherApplication
+    case .user(let name, let password):
+      guard let user = users[name] else { return .unknownUser }
+      guard let password, password != user.password else { return nil }
+      return .passwordChanged
+    case .token(let token, let userID):
+      if token.application != application { return .otherApplication }
+      if revocations[token.digest] != nil { return .tokenRevoked }
+      if now >= token.end { return .tokenExpired }
+      guard let authorized = token.contents.authorizedUserID,
+        userID?.utf8.elementsEqual(authorized.utf8) != true
+      else { return nil }
+      return .otherUser
+    }
+  }
+
   /// A token decides alone.
   fileprivate func decide(
-    _ token: Token, userID: String?, _ operation: AccessOperation, _ resource: Resource,
-    at now: Date
+    _ token: Token, _ operation: AccessOperation, _ resource: Resource
   ) -> Decision {
-    guard token.application == resource.application else { return .refused(.otherApplication) }
-    if revocations[token.digest] != nil { return .refused(.tokenRevoked) }
-    guard now < token.end else { return .refused(.tokenExpired) }
-    if let authorized = token.contents.authorizedUserID,
-      userID?.utf8.elementsEqual(authorized.utf8) != true
-    {
-      return .refused(.otherUser)
-    }
     guard let right = operation.right else { return .refused(.needsSignature) }
     guard let rule = token.rule(giving: right, on: resource.scope) else {
       return .refused(.noGrant)
@@ -72,7 +90,7 @@ extension AccessIndex.Entry {
       search.holder = holder
       search.look(for: scope, in: table)
     }
-    if case .user(let name) = holder, let roles = users[name] {
+    if case .user(let name) = holder, let roles = users[name]?.roles {
       // In order of their names, so that of two equal grants the same one is named each time.
       for role in roles.sorted(by: { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }) {
         guard !search.isUnlimited, let table = holders[.role(role)] else { continue }

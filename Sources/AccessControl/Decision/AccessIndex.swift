@@ -29,6 +29,12 @@ public struct AccessIndex: Sendable {
     var patternCount = 0
   }
 
+  /// A user of the realm.
+  struct User: Sendable, Equatable {
+    let roles: Set<Name>
+    let password: PasswordVersion?
+  }
+
   /// What an application has.
   struct Entry: Sendable {
     /// Whether the application is open; nil while grants were put, but not their application.
@@ -36,8 +42,7 @@ public struct AccessIndex: Sendable {
     /// What everyone has, apart from the holders, because every decision reads it.
     var everyone = GrantTable()
     var holders: [GrantHolder: GrantTable] = [:]
-    /// The users with their roles.
-    var users: [Name: Set<Name>] = [:]
+    var users: [Name: User] = [:]
     var revocations: [TokenDigest: Date] = [:]
   }
 
@@ -139,13 +144,14 @@ public struct AccessIndex: Sendable {
 
   // MARK: - Users
 
-  /// Adds a user, or gives one other roles.
+  /// Adds a user, or gives one another password or other roles.
   @discardableResult
   public mutating func put(
-    user: Name, roles: Set<Name>, of application: ApplicationID
+    user: Name, password: PasswordVersion? = nil, roles: Set<Name>, of application: ApplicationID
   ) -> AccessChange? {
-    let old = entries[application, default: Entry()].users.updateValue(roles, forKey: user)
-    return old == roles ? nil : .holder(.user(user), of: application)
+    let new = User(roles: roles, password: password)
+    let old = entries[application, default: Entry()].users.updateValue(new, forKey: user)
+    return old == new ? nil : .holder(.user(user), of: application)
   }
 
   /// Removes a user, who is refused from here on.

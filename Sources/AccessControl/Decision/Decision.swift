@@ -51,6 +51,8 @@ public struct Decision: Sendable, Hashable {
     case otherUser
     /// The application has no such user, or no longer.
     case unknownUser
+    /// The user has another password than the one that was checked.
+    case passwordChanged
     /// Only the server sends messages to this channel.
     case reservedName
     /// A pattern is not a channel that has messages.
@@ -110,6 +112,7 @@ public struct Decision: Sendable, Hashable {
     case .tokenRevoked: "the token was revoked"
     case .otherUser: "the token is for another user id"
     case .unknownUser: "the application has no such user"
+    case .passwordChanged: "the user has another password now"
     case .reservedName: "only the server sends messages to this channel"
     case .pattern: "a pattern is not a channel that has messages"
     case .notApplicable: "the operation does not work on this kind of resource"

@@ -10,7 +10,10 @@ public enum Principal: Sendable {
   ///   - userID: the `uuid` of the request.
   case token(Token, userID: String?)
   /// A user of the application's realm, whose password was checked; the user's roles count too.
-  case user(Name)
+  ///
+  /// - Parameters:
+  ///   - password: the one that was checked, so that a new one ends what it allowed; nil if none was.
+  case user(Name, password: PasswordVersion? = nil)
   /// A server whose signature under the application's secret key was checked.
   case signed(ApplicationID)
   /// A Pusher client whom the application's own endpoint authorized for one channel.
@@ -20,7 +23,7 @@ public enum Principal: Sendable {
   var holder: GrantHolder? {
     switch self {
     case .authKey(let hash): .authKey(hash)
-    case .user(let name): .user(name)
+    case .user(let name, _): .user(name)
     case .anonymous, .token, .signed, .subscriber: nil
     }
   }

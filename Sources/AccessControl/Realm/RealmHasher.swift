@@ -25,6 +25,15 @@ public struct PasswordVerifier: Sendable, Hashable {
     self.iterationCount = iterationCount
     self.code = code
   }
+
+  /// Which password it is of.
+  public var version: PasswordVersion { PasswordVersion(salt: salt) }
+}
+
+/// Which of a user's passwords was checked: each new one has a version of its own, also one that is the same again.
+public struct PasswordVersion: Sendable, Hashable {
+  /// Random bytes, new with each password.
+  let salt: [UInt8]
 }
 
 /// Makes and checks the verifiers of passwords under the server's key.

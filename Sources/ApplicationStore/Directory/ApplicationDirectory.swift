@@ -118,6 +118,13 @@ package final class ApplicationDirectory: Sendable {
     contents.withLock { $0.index.decide(principal, operation, resource, at: now) }
   }
 
+  /// Why a credential allows nothing in an application, whatever is asked for; nil if it counts.
+  package func refusal(
+    of principal: Principal, in application: ApplicationID, at now: Date
+  ) -> Decision.Reason? {
+    contents.withLock { $0.index.refusal(of: principal, in: application, at: now) }
+  }
+
   /// Lends the index, for an audit or for many decisions at one moment.
   ///
   /// - Parameter body: runs under the lock that all decisions take, so keep it short.

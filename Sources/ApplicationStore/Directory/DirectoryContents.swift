@@ -118,7 +118,8 @@ struct DirectoryContents: Sendable {
       groups[id] = try ApplicationStore.groups(of: id, db)
       for user in try ApplicationStore.users(of: id, db) {
         verifiers[id, default: [:]][user.record.name] = user.verifier
-        index.put(user: user.record.name, roles: user.record.roles, of: id)
+        index.put(
+          user: user.record.name, password: user.verifier.version, roles: user.record.roles, of: id)
       }
       let revocations = try db.rows(
         "SELECT digest, until FROM application_revocation WHERE application_id = ?", id.number)
@@ -162,8 +163,10 @@ struct DirectoryContents: Sendable {
         verifiers[id, default: [:]][name] = user?.verifier
         if verifiers[id]?.isEmpty == true { verifiers[id] = nil }
         let change =
-          user.map { index.put(user: name, roles: $0.record.roles, of: id) }
-          ?? index.removeUser(name, of: id)
+          user.map {
+            index.put(
+              user: name, password: $0.verifier.version, roles: $0.record.roles, of: id)
+          } ?? index.removeUser(name, of: id)
         if let change { changes.access.insert(change) }
       }
     }

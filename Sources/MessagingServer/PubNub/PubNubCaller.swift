@@ -62,7 +62,7 @@ struct PubNubCaller: Sendable {
     guard !challenges.isEmpty else { return nil }
     let canHelp =
       switch decision.reason {
-      case .unknownUser, .tokenExpired, .tokenRevoked: true
+      case .unknownUser, .passwordChanged, .tokenExpired, .tokenRevoked: true
       case .noGrant, .needsAuthority: if case .anonymous = principal { true } else { false }
       default: false
       }

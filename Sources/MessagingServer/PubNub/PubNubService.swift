@@ -46,14 +46,16 @@ struct PubNubService: Sendable {
       }
       guard let home = gate.home else { return answerSealed(request, exchange) }
       let application = try application(of: request, exchange, home)
-      guard let authorization = authorization(of: request, to: application, exchange, home) else {
+      guard !request.hasOwnCredentials,
+        let authorization = home.authorization(of: exchange.request, to: application)
+      else {
         return try answer(PubNubExchange(request, exchange, home, self, application))
       }
       Task {
         let result = await home.login(
           authorization, to: application, from: exchange.request.source, userID: request.userID,
           isProtected: exchange.request.isProtected)
-        answer(result, authorization, request, exchange, home, application)
+        answer(result, request, exchange, home, application)
       }
     } catch {
       exchange.answer(error.response(at: place))
@@ -71,29 +73,13 @@ struct PubNubService: Sendable {
     return application
   }
 
-  /// The credentials that count; nil for a caller with PubNub's own, and for what an application without users ignores.
-  private func authorization(
-    of request: PubNubRequest, to application: DirectoryEntry, _ exchange: HTTPExchange,
-    _ home: OpenHome
-  ) -> Authorization? {
-    guard !request.hasOwnCredentials, let authorization = exchange.request.authorization else {
-      return nil
-    }
-    if case .token = authorization { return authorization }
-    return home.directory.hasUsers(application.id) ? authorization : nil
-  }
-
   /// Goes on with whom the credentials name, or refuses them.
   private func answer(
-    _ result: LoginResult, _ authorization: Authorization, _ request: PubNubRequest,
-    _ exchange: HTTPExchange, _ home: OpenHome, _ application: DirectoryEntry
+    _ result: LoginResult, _ request: PubNubRequest, _ exchange: HTTPExchange, _ home: OpenHome,
+    _ application: DirectoryEntry
   ) {
     do throws(PubNubRefusal) {
-      var challenges = home.challenges(
-        of: application, isProtected: exchange.request.isProtected)
-      if case .token = authorization, challenges.isEmpty {
-        challenges = [Challenge(.applicationToken, realm: application.application.name)]
-      }
+      let challenges = home.challenges(ofCredentialsFor: application)
       switch result {
       case .principal(let principal):
         try answer(

@@ -133,6 +133,15 @@ enum LoginResult: Sendable {
 }
 
 extension OpenHome {
+  /// The credentials of a request that count; nil if it has none, or a password where there are no users.
+  func authorization(
+    of request: HTTPRequest, to application: DirectoryEntry
+  ) -> Authorization? {
+    guard let authorization = request.authorization else { return nil }
+    if case .token = authorization { return authorization }
+    return directory.hasUsers(application.id) ? authorization : nil
+  }
+
   /// Finds out who asks, by credentials of HTTP or of a protocol with the same: STOMP's `login` and `passcode` are
   /// a user and a password.
   ///
@@ -156,7 +165,7 @@ extension OpenHome {
           switch try await logins.check(
             password, verifier, of: user, in: application.id, from: source)
         {
-        case .right: .principal(.user(user))
+        case .right: .principal(.user(user, password: verifier?.version))
         case .wrong: .wrong
         case .wait(let seconds): .wait(seconds: seconds)
         case .busy: .busy
@@ -170,6 +179,13 @@ extension OpenHome {
   /// The challenges for a caller without credentials, or with wrong ones; none where they would not help.
   func challenges(of application: DirectoryEntry, isProtected: Bool) -> [Challenge] {
     guard isProtected, directory.hasUsers(application.id) else { return [] }
-    return Challenge.all(realm: application.application.name)
+    return challenges(ofCredentialsFor: application)
+  }
+
+  /// The challenges after credentials that are wrong, or missing where only they help; without users a token does.
+  func challenges(ofCredentialsFor application: DirectoryEntry) -> [Challenge] {
+    let realm = application.application.name
+    return directory.hasUsers(application.id)
+      ? Challenge.all(realm: realm) : [Challenge(.applicationToken, realm: realm)]
   }
 }
