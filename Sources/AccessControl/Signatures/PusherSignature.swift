@@ -119,13 +119,6 @@ public enum PusherSignature: Sendable, Hashable {
   }
 }
 
-extension RawRequest {
-  /// The decoded value of a parameter that is there once; nil otherwise.
-  fileprivate func only(_ name: StaticString) -> [UInt8]? {
-    parameters.count { $0.isNamed(name) } == 1 ? value(name) : nil
-  }
-}
-
 extension UInt8 {
   /// An ASCII letter in lower case; another byte as it is.
   fileprivate var lowercased: UInt8 {

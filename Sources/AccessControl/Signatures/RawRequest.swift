@@ -45,4 +45,9 @@ public struct RawRequest: Sendable {
   package func value(_ name: StaticString) -> [UInt8]? {
     parameters.first { $0.isNamed(name) }.map { PercentEncoding.decode($0.value) }
   }
+
+  /// The decoded value of a parameter that is there once; nil otherwise.
+  package func only(_ name: StaticString) -> [UInt8]? {
+    parameters.count { $0.isNamed(name) } == 1 ? value(name) : nil
+  }
 }
