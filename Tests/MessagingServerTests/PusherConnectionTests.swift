@@ -131,7 +131,7 @@ import VaultCrypto
   @Test func `a client that answers no ping is ended with 4201, once`() throws {
     let target = RawRequest(method: "GET", target: Array("/app/k?protocol=7".utf8))
     let connection = PusherConnection(
-      try #require(PusherConnecting(target)), PusherService(HomeGate()))
+      try #require(PusherConnecting(target)), .anonymous, PusherService(HomeGate()))
     let kept = Kept(EmbeddedEventLoop())
     connection.begin(kept)
     connection.clientIsSilent()
@@ -325,7 +325,8 @@ import VaultCrypto
 
   private func idleConnection() throws -> PusherConnection {
     let target = RawRequest(method: "GET", target: Array("/app/k".utf8))
-    return PusherConnection(try #require(PusherConnecting(target)), PusherService(HomeGate()))
+    return PusherConnection(
+      try #require(PusherConnecting(target)), .anonymous, PusherService(HomeGate()))
   }
 
   @Test func `a full presence channel refuses a new user, and takes one who is there`() throws {

@@ -4,7 +4,6 @@ import Foundation
 import MessagingQueue
 import TestSupport
 import Testing
-import VaultCrypto
 
 @testable import MessagingServer
 
@@ -67,23 +66,19 @@ struct STOMPStockClientTests {
 
   @Test func `a user logs in with a password`() async throws {
     try await ServerFixture.runWithSTOMP { server in
-      let application = server.closed.record.id
-      let ana = try Name("ana")
-      let password = Password(SecretBytes(copying: Array("right password".utf8)))
-      let verifier = try server.store.keys.realm.verifier(
-        for: password, user: ana, of: application)
-      try await server.store.put([
-        Grant(
-          [.write],
-          on: Grant.Key(.channel(ChannelName("a")), of: application, holder: .user(ana)),
-          minutes: 0, start: Date())
-      ])
-      try await server.store.put(user: ana, verifier, roles: [], of: application)
-      // Until the server knows the user.
-      for _ in 0..<300 where server.server.gate.home?.directory.hasUsers(application) != true {
-        try await Task.sleep(for: .milliseconds(30))
-      }
+      try await server.grant(.write, "a", .user(Name("ana")))
+      try await server.put(user: "ana", "right password")
       try await STOMPClient.check("login", server, server.closed, "tcp", "1.2")
+    }
+  }
+
+  @Test func `a user logs in at the handshake of a WebSocket`() async throws {
+    try await ServerFixture.run { server in
+      try await server.grant([.read, .write], "a", .user(Name("ana")))
+      try await server.put(user: "ana", "right password")
+      let token = try await server.token(for: "t")
+      try await STOMPClient.check(
+        "handshake", server, server.closed, "ws", "1.2", "token=\(token)")
     }
   }
 }

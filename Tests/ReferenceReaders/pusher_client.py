@@ -14,6 +14,7 @@ import pusher
 import pusher.errors
 import pusher.requests
 import pysher
+import websocket
 
 from scenario_checks import check, equal, run
 
@@ -45,7 +46,8 @@ class Client:
         self.events, self.errors, self.connects = [], [], 0
         self.pusher = pysher.Pusher(
             changes.get("key", given["key"]), custom_host=host, port=int(port), secure="ca" in given,
-            secret=given["secret"] if secret is None else secret, user_data=user, reconnect_interval=1)
+            secret=given["secret"] if secret is None else secret, user_data=user, reconnect_interval=1,
+            auth_endpoint=changes.get("endpoint"), auth_endpoint_headers=changes.get("fields", {}))
         self.pusher.connection.bind("pusher:connection_established", self.established)
         self.pusher.connection.bind("pusher:error", self.failed)
         # An answer can come before a channel has its handlers.
@@ -267,6 +269,44 @@ def unknown():
     equal("the code", client.errors[0]["code"], 4001)
     client.pusher.connection.join(5)
     check("it does not come again", not client.pusher.connection.is_alive() and client.connects == 0)
+
+
+def endpoint():
+    """The server's own authorization endpoint: ana reads and writes private-c, and reads presence-c."""
+    def fields(password, scheme="Basic"):
+        return {"Authorization": f"{scheme} {base64.b64encode(f'ana:{password}'.encode()).decode()}"}
+
+    def client(fields, user=None):
+        return Client(secret="", user=user, endpoint=f"http://{host}:{port}/pusher/auth/{given['key']}", fields=fields)
+
+    one = client(fields("right password"), {"user_id": "ana", "user_info": {"n": 1}})
+    two = client(fields("right password", "Application Basic"), {"user_id": "bob"})
+    one.subscribe("private-c", "e", "client-x")
+    channel = two.subscribe("private-c", "e", "client-x")
+    server().trigger("private-c", "e", "1")
+    one.gets("private-c", "e", ["1"])
+    channel.trigger("client-x", {"n": 1})
+    one.gets("private-c", "client-x", ['{"n":1}'])
+    one.subscribe("presence-c", "e")
+    one.gets("presence-c", "pusher_internal:subscription_succeeded", [
+        '{"presence":{"ids":["ana"],"hash":{"ana":{"n":1}},"count":1}}'])
+    two.subscribe("presence-c", succeeds=False)
+    bearer = client({"Authorization": "Application Token " + given["token"]})
+    bearer.subscribe("private-t", "e")
+    refused("no right", AssertionError, lambda: one.pusher.subscribe("private-d"))
+    refused("a wrong password", AssertionError, lambda: client(fields("wrong password")).pusher.subscribe("private-c"))
+    refused("no credentials", AssertionError, lambda: client({}).pusher.subscribe("private-c"))
+    # The library under pysher, which can send the field in the handshake.
+    url = f"ws://{host}:{port}/app/{given['key']}?protocol=7"
+    socket = websocket.create_connection(url, header=fields("right password"), timeout=20)
+    equal("established", json.loads(socket.recv())["event"], "pusher:connection_established")
+    socket.send(json.dumps({"event": "pusher:subscribe", "data": {"channel": "private-c"}}))
+    equal("without auth", json.loads(socket.recv())["event"], "pusher_internal:subscription_succeeded")
+    try:
+        websocket.create_connection(url, header=fields("wrong password"), timeout=20)
+        check("a wrong password in the handshake", False, "it was taken")
+    except websocket.WebSocketBadStatusException as error:
+        equal("a wrong password in the handshake", error.status_code, 401)
 
 
 run(globals()[sys.argv[1]])

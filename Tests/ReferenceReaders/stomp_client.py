@@ -6,9 +6,10 @@
 TRANSPORT is tcp, tls or ws, VERSION 1.0, 1.1 or 1.2; stomp.py speaks 1.2 over WebSocket. Names: app, pub, secret, ca, auth,
 token. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY".
 """
-import socket, sys, threading, time
+import base64, socket, sys, threading, time
 
 import stomp
+import websocket
 from stomp.adapter.ws import WSStompConnection
 
 from scenario_checks import check, equal, run
@@ -23,13 +24,16 @@ class Client(stomp.ConnectionListener):
 
     count = 0
 
-    def __init__(self, passcode=None, login=None, heartbeats=(0, 0), connects=True):
+    def __init__(self, passcode=None, login=None, heartbeats=(0, 0), connects=True, path="/stomp", authorization=None):
         self.changed = threading.Condition()
         self.messages, self.receipts, self.errors, self.ended = [], [], [], False
         at = [(host, int(port))]
         more = {"vhost": given["app"], "heartbeats": heartbeats}
         if transport == "ws":
-            self.connection = WSStompConnection(at, ws_path="/stomp", header={"Sec-WebSocket-Protocol": "v12.stomp"}, **more)
+            fields = {"Sec-WebSocket-Protocol": "v12.stomp"}
+            if authorization:
+                fields["Authorization"] = authorization
+            self.connection = WSStompConnection(at, ws_path=path, header=fields, **more)
         elif version == "1.0":
             self.connection = stomp.StompConnection10(at)
         else:
@@ -39,7 +43,10 @@ class Client(stomp.ConnectionListener):
             self.connection.set_ssl(at, ca_certs=given["ca"])
         self.connection.set_listener("", self)
         try:
-            self.connection.connect(login or given["pub"], given.get("secret") if passcode is None else passcode, wait=True)
+            if authorization and login is None:
+                self.connection.connect(wait=True)
+            else:
+                self.connection.connect(login or given["pub"], given.get("secret") if passcode is None else passcode, wait=True)
         except stomp.exception.ConnectFailedException:
             check("connect", not connects, self.errors)
 
@@ -254,6 +261,34 @@ def login():
     client = Client(login="ana", passcode="right password")
     client.connection.send("/topic/b", "x")
     check("a user has no other right", client.wait(lambda: client.errors and client.ended), client.errors)
+
+
+def handshake():
+    """A user whose right is to read and write the channel a, and a token that reads t, in the field Authorization."""
+    def fields(password, scheme="Basic"):
+        return f"{scheme} {base64.b64encode(f'ana:{password}'.encode()).decode()}"
+
+    path = "/stomp/" + given["app"]
+    user = Client(path=path, authorization=fields("right password", "Application Basic"))
+    user.subscribe("/topic/a", "1")
+    user.send("/topic/a", "hello")
+    user.expect("the user reads and writes", ["hello"])
+    user.leave()
+    user = Client(path=path, authorization=fields("right password"))
+    user.connection.send("/topic/b", "x")
+    check("a user has no other right", user.wait(lambda: user.errors and user.ended), user.errors)
+    reader = Client(path=path, authorization="Application Token " + given["token"])
+    reader.subscribe("/topic/t", "1")
+    reader.leave()
+    signed = Client(path=path, authorization=fields("right password"), login=given["pub"])
+    signed.send("/topic/b", "a passcode counts instead")
+    signed.leave()
+    for found in [fields("wrong password"), "Application Token x"]:
+        try:
+            client = Client(path=path, authorization=found, connects=False)
+            check("wrong credentials open no WebSocket", not client.connection.is_connected(), client.messages)
+        except websocket.WebSocketBadStatusException as error:
+            equal("wrong credentials are answered by HTTP", error.status_code, 401)
 
 
 run(globals()[sys.argv[1]])

@@ -29,6 +29,7 @@ enum Route: String, Sendable, CaseIterable {
   case pusherChannels = "/apps/{id}/channels"
   case pusherChannel = "/apps/{id}/channels/{channel}"
   case pusherUsers = "/apps/{id}/channels/{channel}/users"
+  case pusherAuthorization = "/pusher/auth/{key}"
   case pusherTermination = "/apps/{id}/users/{user}/terminate_connections"
   /// A connection of STOMP, over a stream or a WebSocket.
   case stompConnection = "/stomp"

@@ -153,7 +153,7 @@ struct PusherTrigger: Sendable {
     }
     self.data = Array(data.utf8)
     socketID = try Self.text("socket_id", members)
-    guard socketID.map(Self.isSocketID) ?? true else {
+    guard socketID.map(PusherSession.isSocketID) ?? true else {
       throw PusherFault(400, "socket_id is not valid")
     }
     attributes = try PusherAttributes(Self.text("info", members))
@@ -188,14 +188,5 @@ struct PusherTrigger: Sendable {
       if !channels.contains(name) { channels.append(name) }
     }
     return channels
-  }
-
-  /// Two numbers with a point.
-  private static func isSocketID(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    return text.utf8.count <= 64 && parts.count == 2
-      && parts.allSatisfy { part in
-        !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) }
-      }
   }
 }

@@ -11,6 +11,8 @@ final class PusherConnection: ClientSession {
   private struct Established {
     let home: OpenHome
     let application: DirectoryEntry
+    /// Who has logged in at the handshake; else anonymous.
+    let client: Principal
     let handle: PusherHub.Handle
     let feed: LiveFeed
     var session: PusherSession
@@ -27,11 +29,15 @@ final class PusherConnection: ClientSession {
 
   private let service: PusherService
   private let request: PusherConnecting
+  private let login: HandshakeLogin
   private var transport: (any ClientTransport)?
   private var established: Established?
 
-  init(_ request: PusherConnecting, _ service: PusherService) {
+  init(
+    _ request: PusherConnecting, _ login: HandshakeLogin, _ service: PusherService
+  ) {
     self.request = request
+    self.login = login
     self.service = service
   }
 
@@ -52,7 +58,8 @@ final class PusherConnection: ClientSession {
   private func enter(remainingTime: Duration) throws(PusherEnding) {
     guard let transport else { return }
     guard let home = service.gate.home else {
-      guard remainingTime > .zero else { throw .sealed }
+      // A handshake with credentials has waited.
+      guard remainingTime > .zero, case .anonymous = login else { throw .sealed }
       let me = NIOLoopBound(self, eventLoop: transport.eventLoop)
       transport.eventLoop.scheduleTask(in: TimeAmount(Self.lookTime)) {
         me.value.look(remainingTime - Self.lookTime)
@@ -62,7 +69,13 @@ final class PusherConnection: ClientSession {
     guard let application = home.directory.application(subscribeKey: request.key) else {
       throw .unknownApplication
     }
-    try establish(home, application, transport.eventLoop)
+    let client: Principal =
+      switch login {
+      case .anonymous: .anonymous
+      case .principal(let principal): principal
+      case .sealed: throw .sealed
+      }
+    try establish(home, application, client, transport.eventLoop)
   }
 
   private func look(_ remainingTime: Duration) {
@@ -74,7 +87,8 @@ final class PusherConnection: ClientSession {
   }
 
   private func establish(
-    _ home: OpenHome, _ application: DirectoryEntry, _ eventLoop: any EventLoop
+    _ home: OpenHome, _ application: DirectoryEntry, _ client: Principal,
+    _ eventLoop: any EventLoop
   ) throws(PusherEnding) {
     let socketID = service.makeSocketID()
     let handle = PusherHub.Handle(self, application: application.id, on: eventLoop)
@@ -86,7 +100,7 @@ final class PusherConnection: ClientSession {
     }
     guard home.pusherSessions.add(handle) else { throw .sealed }
     established = Established(
-      home: home, application: application, handle: handle, feed: feed,
+      home: home, application: application, client: client, handle: handle, feed: feed,
       session: PusherSession(socketID, service.limits))
     send(.established(socketID: socketID))
   }
@@ -172,7 +186,8 @@ final class PusherConnection: ClientSession {
   private func authorize(_ request: PusherSubscribing, _ established: Established) {
     do throws(PusherRefusal) {
       let (principal, end) = try established.home.authorize(
-        request, socketID: established.session.socketID, of: established.application)
+        request, by: established.client, socketID: established.session.socketID,
+        of: established.application)
       perform { $0.authorized(request, principal, until: end) }
     } catch {
       perform { $0.refused(request.channel, error) }

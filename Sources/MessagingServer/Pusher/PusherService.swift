@@ -31,6 +31,10 @@ struct PusherService: Sendable {
       open(exchange, connecting)
       return true
     }
+    if let authorizing = PusherAuthorizing(raw) {
+      answer(exchange, authorizing)
+      return true
+    }
     guard request.method != "OPTIONS", let path = PusherPath(raw) else { return false }
     answer(exchange, raw, path)
     return true
@@ -44,11 +48,15 @@ struct PusherService: Sendable {
     if let application = gate.home?.directory.application(subscribeKey: connecting.key) {
       exchange.describe(application.id)
     }
-    exchange.open(
-      WebSocketOpening(
-        handshake: handshake,
-        subprotocol: handshake.subprotocols.contains(Self.subprotocol) ? Self.subprotocol : nil,
-        limits: WebSocketLimits(), makeSession: { PusherConnection(connecting, self) }))
+    gate.logIn(exchange, sealedTime: sealedTime) { home in
+      home.directory.application(subscribeKey: connecting.key)
+    } open: { login in
+      exchange.open(
+        WebSocketOpening(
+          handshake: handshake,
+          subprotocol: handshake.subprotocols.contains(Self.subprotocol) ? Self.subprotocol : nil,
+          limits: WebSocketLimits(), makeSession: { PusherConnection(connecting, login, self) }))
+    }
   }
 }
 

@@ -96,6 +96,15 @@ struct PusherSession {
     clientEvents = RequestRate(limits.clientEvents)
   }
 
+  /// Whether a text is two numbers with a point, so that no signature of it is one of something else.
+  static func isSocketID(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    return text.utf8.count <= 64 && parts.count == 2
+      && parts.allSatisfy { part in
+        !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) }
+      }
+  }
+
   var channelCount: Int { subscriptions.count }
   var channels: [PusherChannel] { subscriptions.values.map(\.channel) }
 

@@ -9,26 +9,29 @@ typealias STOMPClientIdentity = (application: DirectoryEntry, principal: Princip
 extension OpenHome {
   /// Finds the application that a client names, and who the client is.
   ///
+  /// - Parameter handshake: what the path and the fields of a WebSocket said; `login` and `passcode` count instead.
   /// - Throws: ``STOMPEnding``.
   func authenticate(
-    _ connecting: STOMPConnecting, isProtected: Bool, from source: LoginSource
+    _ connecting: STOMPConnecting, _ handshake: STOMPHandshake? = nil, isProtected: Bool,
+    from source: LoginSource
   ) async throws(STOMPEnding) -> STOMPClientIdentity {
     let login = connecting.login ?? ""
     let passcode = Array((connecting.passcode ?? "").utf8)
-    // Clients whose host is the server's name, or that send none, name the application by its key.
-    let named = connecting.host.flatMap { directory.application(named: $0) }
-    guard let application = named ?? directory.application(publishKey: login) else {
-      throw STOMPEnding(
-        message: "host names no application, and login is no publish key", status: 404)
-    }
-    if login.isEmpty, passcode.isEmpty { return (application, .anonymous) }
+    let application = try application(of: connecting, handshake)
+    let client: Principal =
+      switch handshake?.login {
+      case nil, .anonymous: .anonymous
+      case .principal(let principal): principal
+      case .sealed: throw .sealed
+      }
+    if login.isEmpty, passcode.isEmpty { return (application, client) }
     guard login == application.application.publishKey else {
       return (
         application,
         try await user(login, passcode, of: application, isProtected: isProtected, from: source)
       )
     }
-    if passcode.isEmpty { return (application, .anonymous) }
+    if passcode.isEmpty { return (application, client) }
     if application.application.secretKey.isEqual(to: passcode) {
       guard isProtected else {
         throw .forbidden("the secret key is good only over TLS or loopback")
@@ -50,6 +53,28 @@ extension OpenHome {
       throw .failed
     }
     throw .forbidden("the passcode is neither an auth key nor a token of the application")
+  }
+
+  private func application(
+    of connecting: STOMPConnecting, _ handshake: STOMPHandshake?
+  ) throws(STOMPEnding) -> DirectoryEntry {
+    let named = connecting.host.flatMap { directory.application(named: $0) }
+    if let handshake {
+      guard let application = directory.application(named: handshake.application) else {
+        throw STOMPEnding(message: "there is no such application", status: 404)
+      }
+      guard named == nil || named?.id == application.id else {
+        throw STOMPEnding(message: "host names another application than the path", status: 404)
+      }
+      return application
+    }
+    // Clients whose host is the server's name, or that send none, name the application by its key.
+    guard let application = named ?? directory.application(publishKey: connecting.login ?? "")
+    else {
+      throw STOMPEnding(
+        message: "host names no application, and login is no publish key", status: 404)
+    }
+    return application
   }
 
   /// The user of the application with this name and password.

@@ -20,6 +20,8 @@ final class STOMPConnection: ClientSession {
   }
 
   private let service: STOMPService
+  /// Nil over a stream, and for a WebSocket whose path names no application.
+  private let handshake: STOMPHandshake?
   private var transport: (any ClientTransport)?
   private var session: STOMPSession
   private var established: Established?
@@ -33,8 +35,9 @@ final class STOMPConnection: ClientSession {
   private var sentByteCount = 0
   private var status = 200
 
-  init(_ service: STOMPService) {
+  init(_ service: STOMPService, _ handshake: STOMPHandshake?) {
     self.service = service
+    self.handshake = handshake
     number = service.operations.nextConnectionNumber()
     session = STOMPSession(
       service.limits, atNanoseconds: NIODeadline.now().uptimeNanoseconds)
@@ -174,11 +177,13 @@ final class STOMPConnection: ClientSession {
       transport.eventLoop, transport.isProtected, transport.source
     )
     let me = NIOLoopBound(self, eventLoop: eventLoop)
+    let handshake = handshake
     Task(executorPreference: EventLoopExecutor(eventLoop)) {
       let client: Result<STOMPClientIdentity, STOMPEnding>
       do throws(STOMPEnding) {
         client = .success(
-          try await home.authenticate(connecting, isProtected: isProtected, from: source))
+          try await home.authenticate(
+            connecting, handshake, isProtected: isProtected, from: source))
       } catch {
         client = .failure(error)
       }
