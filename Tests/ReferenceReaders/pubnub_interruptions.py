@@ -105,8 +105,11 @@ def kill():
 def lock():
     global while_locked
     subprocess.run([sys.argv[5], "lock", "messaging", "--home", home], check=True)
-    # What had left the server before the lock still arrives.
-    time.sleep(0.3)
+    # What had left the server before the lock still arrives, late on a busy machine.
+    before, limit = -1, time.monotonic() + 10
+    while before != progress() and time.monotonic() < limit:
+        before = progress()
+        time.sleep(0.3)
     before = progress()
     time.sleep(0.5)
     while_locked += progress() - before
