@@ -116,6 +116,16 @@ package struct ApplicationLimits: Sendable {
   /// Default: 32.
   package var roleCount = 32
 
+  /// Webhooks of an application.
+  ///
+  /// Default: 10.
+  package var webhookCount = 10
+
+  /// Webhooks of all applications.
+  ///
+  /// Default: 100.
+  package var totalWebhookCount = 100
+
   /// The iterations of PBKDF2 for new passwords.
   ///
   /// Default: 300,000.

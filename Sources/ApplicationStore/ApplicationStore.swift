@@ -197,7 +197,7 @@ extension ApplicationStore {
     }
   }
 
-  /// Removes an application with its users, grants, revoked tokens and channel groups.
+  /// Removes an application with its users, grants, revoked tokens, channel groups and webhooks.
   ///
   /// The messages of its channels stay: a new application with its name has them, unless you purge
   /// these channels.
@@ -209,7 +209,7 @@ extension ApplicationStore {
       guard db.changesCount > 0 else { throw ApplicationStoreError.unknownApplication(id) }
       for table in [
         "application_grant", "application_revocation", "application_group", "application_user",
-        "application_user_role",
+        "application_user_role", "application_webhook",
       ] {
         try db.run("DELETE FROM \(table) WHERE application_id = ?", id.number)
       }

@@ -24,6 +24,8 @@ package struct ApplicationStoreError: Error, Sendable, CustomStringConvertible {
     package static let unknownGrant = Code("unknownGrant")
     /// The application has no user with this name.
     package static let unknownUser = Code("unknownUser")
+    /// The application has no webhook with this id.
+    package static let unknownWebhook = Code("unknownWebhook")
     /// The name of a channel group, or of a channel in it, has a meaning of its own.
     package static let reservedName = Code("reservedName")
     /// There are as many applications as the limits allow.
@@ -32,6 +34,8 @@ package struct ApplicationStoreError: Error, Sendable, CustomStringConvertible {
     package static let tooManyGrants = Code("tooManyGrants")
     /// There are as many users, or roles of a user, as the limits allow.
     package static let tooManyUsers = Code("tooManyUsers")
+    /// There are as many webhooks as the limits allow.
+    package static let tooManyWebhooks = Code("tooManyWebhooks")
     /// The application has as many channel groups as the limits allow.
     package static let tooManyGroups = Code("tooManyGroups")
     /// The channel group, or all groups together, have as many channels as the limits allow.

@@ -10,11 +10,12 @@ extension ApplicationStoreError: ErrorWithExitCode {
     .invalidArgument: .usage, .reservedName: .usage,
     .damaged: .badData, .foreignTable: .badData, .newerVersion: .badData, .wrongKey: .badData,
     .keyMissing: .notFound, .unknownApplication: .notFound, .unknownGrant: .notFound,
-    .unknownUser: .notFound,
+    .unknownUser: .notFound, .unknownWebhook: .notFound,
     .alreadyExists: .exists,
     .libraryFailure: .inputOutput,
     .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
     .tooManyGroups: .policy, .tooManyUsers: .policy,
+    .tooManyWebhooks: .policy,
   ]
 }
 

@@ -21,7 +21,7 @@ struct Program: CommandProgram {
         name: "Access",
         subcommands: [
           AppCommand.self, UserCommand.self, GrantCommand.self, TokenCommand.self,
-          ExplainCommand.self,
+          WebhookCommand.self, ExplainCommand.self,
         ]),
     ])
 
@@ -32,6 +32,7 @@ struct Program: CommandProgram {
     case "serve": ["--listen"]
     case "grant", "token": ["--channel", "--channel-pattern", "--group", "--group-pattern"]
     case "user": ["--role"]
+    case "webhook": ["--event"]
     default: []
     }
   }

@@ -25,6 +25,7 @@ import Testing
       let changes = try await directory.refresh()
       named.access.formUnion(changes.access)
       named.groups.formUnion(changes.groups)
+      named.webhooks.formUnion(changes.webhooks)
       let after = directory.snapshot()
       let fresh = try await ApplicationDirectory.load(stores[1]).snapshot()
       let (isFresh, isSame) = (after == fresh, after.concerns == before.concerns)
@@ -32,7 +33,7 @@ import Testing
       #expect(isSame || !changes.isEmpty, "round \(round)")
     }
     #expect(try await fixture.wrongCounts() == 0)
-    #expect(named.access.count > 10 && named.groups.count > 3)
+    #expect(named.access.count > 10 && named.groups.count > 3 && !named.webhooks.isEmpty)
   }
 
   private func change(
@@ -55,6 +56,12 @@ import Testing
     case 7:
       try await store.revoke(
         digest(UInt8(random.next(9))), of: id, until: now + Double(random.next(300)))
+    case 8:
+      try await store.put(
+        webhook: WebhookURL("https://a/\(random.next(3))"), events: [.channelOccupied], of: id)
+    case 9:
+      guard let webhook = try await store.webhooks(of: id).first else { return }
+      try await store.removeWebhook(webhook.id, of: id)
     default:
       try await store.put(
         channels.map { name in
@@ -75,6 +82,7 @@ private struct Snapshot: Equatable {
   var grantCount = 0
   var revocations: [ApplicationID: [TokenDigest: Date]] = [:]
   var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
+  var webhooks: [ApplicationID: [WebhookRecord]] = [:]
 
   /// What must not change without a word: all but the start of a grant for ever, and the revocation
   /// of a token that has ended.
@@ -94,6 +102,7 @@ private struct Snapshot: Equatable {
 extension ApplicationDirectory {
   fileprivate func snapshot() -> Snapshot {
     var snapshot = Snapshot()
+    snapshot.webhooks = webhooks
     for entry in applications {
       let id = entry.record.id
       snapshot.records.append(entry.record)

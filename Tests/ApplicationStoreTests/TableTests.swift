@@ -18,14 +18,14 @@ import Testing
     let store = try await fixture.store()
     let shop = try await store.addApplication("shop").id
     let directory = try await ApplicationDirectory.load(store)
-    try await fixture.execute("UPDATE application_state SET version = 3")
+    try await fixture.execute("UPDATE application_state SET version = 4")
     #expect(await code { _ = try await fixture.neighbour() } == .newerVersion)
     #expect(await code { _ = try await store.applications() } == .newerVersion)
     #expect(await code { try await store.setOpen(true, of: shop) } == .newerVersion)
     #expect(await code { _ = try await directory.refresh() } == .newerVersion)
   }
 
-  @Test(arguments: ["application", "Application_Change", "Application_User"])
+  @Test(arguments: ["application", "Application_Change", "Application_User", "Application_Webhook"])
   func `a table of another program with one of the names is left alone`(
     name: String
   ) async throws {

@@ -127,6 +127,8 @@ import Testing
     let commands: [(heading: String, arguments: String)] = [
       ("app add", "stock"), ("app list", ""), ("app show", "shop"), ("app show", "shop --secret"),
       ("user add", "shop alice --role staff --user-password-file \(key)"), ("user list", "shop"),
+      ("webhook add", "shop https://example.com/a?b=c --event member_added"),
+      ("webhook add", "shop https://example.com/"), ("webhook list", "shop"),
       ("grant add", "shop --channel c --role staff --read"),
       ("grant add", "shop --channel a.* --group : --read --write --auth-key-file \(key) --ttl 60"),
       ("grant add", "shop --channel a --consumer c --lease"),

@@ -92,6 +92,7 @@ package final class ApplicationDirectory: Sendable {
         var changes = contents.everything
         changes.access.formUnion(new.everything.access)
         changes.groups.formUnion(new.everything.groups)
+        changes.webhooks.formUnion(new.everything.webhooks)
         old = contents
         contents = new
         return changes
@@ -152,6 +153,9 @@ package final class ApplicationDirectory: Sendable {
   package func verifier(of user: Name, of application: ApplicationID) -> PasswordVerifier? {
     contents.withLock { $0.verifiers[application]?[user] }
   }
+
+  /// The webhooks of the applications that have some.
+  package var webhooks: [ApplicationID: [WebhookRecord]] { contents.withLock { $0.webhooks } }
 
   /// All applications, by their names.
   package var applications: [DirectoryEntry] {

@@ -36,9 +36,14 @@ package struct DirectoryChanges: Sendable, Hashable {
   package var access: Set<AccessChange> = []
   /// The groups whose channels differ now.
   package var groups: Set<Group> = []
+  /// The applications whose webhooks differ now.
+  package var webhooks: Set<ApplicationID> = []
+
+  /// How many changes there are.
+  package var count: Int { access.count + groups.count + webhooks.count }
 
   /// Whether nothing has changed.
-  package var isEmpty: Bool { access.isEmpty && groups.isEmpty }
+  package var isEmpty: Bool { count == 0 }
 }
 
 /// All that the tables say at one generation, in memory: a value.
@@ -73,6 +78,7 @@ struct DirectoryContents: Sendable {
     case revocation(TokenDigest, ApplicationID, until: Date?)
     case group(GroupName, ApplicationID, Set<ChannelName>)
     case user(Name, ApplicationID, StoredUser?)
+    case webhooks(ApplicationID, [WebhookRecord])
 
     /// Reads the object of a change.
     init(_ change: ApplicationChange, _ keys: ApplicationKeys, _ db: Database) throws {
@@ -90,6 +96,7 @@ struct DirectoryContents: Sendable {
         self = .group(name, id, try ApplicationStore.channels(of: name, of: id, db))
       case .user(let name, let id):
         self = .user(name, id, try ApplicationStore.user(name, of: id, db))
+      case .webhooks(let id): self = .webhooks(id, try ApplicationStore.webhooks(of: id, db))
       }
     }
   }
@@ -101,6 +108,8 @@ struct DirectoryContents: Sendable {
   private(set) var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
   /// The passwords of users.
   private(set) var verifiers: [ApplicationID: [Name: PasswordVerifier]] = [:]
+  /// The webhooks of the applications that have some.
+  private(set) var webhooks: [ApplicationID: [WebhookRecord]] = [:]
   /// The ids by what else names an application, compared byte by byte.
   private(set) var ids: [Lookup: ApplicationID] = [:]
 
@@ -116,6 +125,7 @@ struct DirectoryContents: Sendable {
       let id = entry.record.id
       for grant in try ApplicationStore.grants(of: id, db) { index.put(grant) }
       groups[id] = try ApplicationStore.groups(of: id, db)
+      put(webhooks: try ApplicationStore.webhooks(of: id, db), of: id)
       for user in try ApplicationStore.users(of: id, db) {
         verifiers[id, default: [:]][user.record.name] = user.verifier
         index.put(
@@ -168,6 +178,10 @@ struct DirectoryContents: Sendable {
               user: name, password: $0.verifier.version, roles: $0.record.roles, of: id)
           } ?? index.removeUser(name, of: id)
         if let change { changes.access.insert(change) }
+      case .webhooks(let id, let webhooks):
+        guard entries[id] != nil else { continue }
+        put(webhooks: webhooks, of: id)
+        changes.webhooks.insert(id)
       }
     }
     return changes
@@ -176,9 +190,10 @@ struct DirectoryContents: Sendable {
   /// Removes what has ended.
   mutating func expire(at now: Date) -> Set<AccessChange> { index.expire(at: now) }
 
-  /// Every application and group, of which a full load can have changed each.
+  /// Every application, group and set of webhooks, of which a full load can have changed each.
   var everything: DirectoryChanges {
-    var changes = DirectoryChanges(access: Set(entries.keys.map { .application($0) }))
+    var changes = DirectoryChanges(
+      access: Set(entries.keys.map { .application($0) }), webhooks: Set(webhooks.keys))
     for (id, groups) in groups {
       for name in groups.keys { changes.groups.insert(.init(application: id, name: name)) }
     }
@@ -194,6 +209,10 @@ struct DirectoryContents: Sendable {
     return index.put(entry.application)
   }
 
+  private mutating func put(webhooks list: [WebhookRecord], of id: ApplicationID) {
+    webhooks[id] = list.isEmpty ? nil : list
+  }
+
   private mutating func remove(_ id: ApplicationID, _ changes: inout DirectoryChanges) {
     guard let entry = entries.removeValue(forKey: id) else { return }
     // A new application can have the name by now.
@@ -202,6 +221,7 @@ struct DirectoryContents: Sendable {
       changes.groups.insert(.init(application: id, name: name))
     }
     verifiers[id] = nil
+    if webhooks.removeValue(forKey: id) != nil { changes.webhooks.insert(id) }
     if let change = index.removeApplication(id) { changes.access.insert(change) }
   }
 }

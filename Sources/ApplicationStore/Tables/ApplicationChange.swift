@@ -9,6 +9,7 @@ enum ApplicationChange: Sendable, Hashable {
   case revocation(TokenDigest, of: ApplicationID)
   case group(GroupName, of: ApplicationID)
   case user(Name, of: ApplicationID)
+  case webhooks(of: ApplicationID)
 
   /// Inserts rows with the next generations, and removes those that are too old.
   ///
@@ -56,6 +57,7 @@ enum ApplicationChange: Sendable, Hashable {
     case .revocation(let digest, let id): (3, id, digest.bytes, nil)
     case .group(let name, let id): (4, id, Array(name.text.utf8), nil)
     case .user(let name, let id): (5, id, Array(name.text.utf8), nil)
+    case .webhooks(let id): (6, id, nil, nil)
     }
   }
 
@@ -78,6 +80,7 @@ enum ApplicationChange: Sendable, Hashable {
     case 3: return TokenDigest(stored: item).map { .revocation($0, of: id) }
     case 4: return storedName(item, GroupName.init).map { .group($0, of: id) }
     case 5: return storedName(item, Name.init).map { .user($0, of: id) }
+    case 6: return .webhooks(of: id)
     default: return nil
     }
   }

@@ -91,6 +91,15 @@ enum ApplicationTables {
       last INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE application_webhook (
+      application_id INTEGER NOT NULL,
+      url TEXT NOT NULL,
+      events INTEGER NOT NULL,
+      created INTEGER NOT NULL,
+      PRIMARY KEY (application_id, url)
+    ) STRICT, WITHOUT ROWID;
+    """,
   ]
 
   /// The tables that each version makes.
@@ -100,6 +109,7 @@ enum ApplicationTables {
       "application_group", "application_change",
     ],
     ["application_user", "application_user_role", "application_login_failure"],
+    ["application_webhook"],
   ]
 
   /// Makes the tables, or brings them up to date, inside an immediate transaction.

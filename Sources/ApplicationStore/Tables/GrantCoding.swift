@@ -84,10 +84,8 @@ package struct GrantID: Sendable, Hashable, LosslessStringConvertible {
 
   /// Reads 16 hexadecimal digits of either case; nil for any other text.
   package init?(_ description: String) {
-    guard description.utf8.count == 16,
-      description.allSatisfy({ $0.isASCII && $0.isHexDigit })
-    else { return nil }
-    self.description = description.lowercased()
+    guard let digits = ShortDigest.read(description) else { return nil }
+    self.description = digits
   }
 
   /// The id of the grant for a holder and a scope.
@@ -95,8 +93,23 @@ package struct GrantID: Sendable, Hashable, LosslessStringConvertible {
   /// - Throws: an error of OpenSSL.
   package init(_ key: Grant.Key) throws(CryptoError) {
     let named = key.application.bytes + key.holder.stored + key.scope.stored
-    let digest = unsafe try SHA256.digest(named.span.bytes)
-    description = Array(digest.prefix(8)).hexadecimal
+    description = try ShortDigest.make(named)
+  }
+}
+
+/// What commands name a row by: the first 8 bytes of the SHA-256 of its key, as hexadecimal digits.
+enum ShortDigest {
+  static func make(_ bytes: [UInt8]) throws(CryptoError) -> String {
+    let digest = unsafe try SHA256.digest(bytes.span.bytes)
+    return Array(digest.prefix(8)).hexadecimal
+  }
+
+  /// Reads 16 digits of either case; nil for any other text.
+  static func read(_ text: String) -> String? {
+    guard text.utf8.count == 16, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+      return nil
+    }
+    return text.lowercased()
   }
 }
 

@@ -92,7 +92,7 @@ extension OpenHome {
     while !Task.isCancelled {
       let changes = try await refresh()
       if !changes.isEmpty {
-        operations.didTakeChanges(count: changes.access.count + changes.groups.count)
+        operations.didTakeChanges(count: changes.count)
       }
       presence.expire()
       try? await Task.sleep(for: .milliseconds(500))
