@@ -55,6 +55,11 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     help: "Serve messages that open with the publicly known password to other machines.")
   var allowsUnsecured = false
 
+  @Flag(
+    name: .customLong("allow-private-webhooks"),
+    help: "Send webhooks to this machine and private networks too, and over plain HTTP.")
+  var allowsPrivateWebhooks = false
+
   @OptionGroup var operations: OperationsOptions
   @OptionGroup var homeOptions: HomeOptions
   @OptionGroup var credentials: CredentialOptions
@@ -73,6 +78,7 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     configuration.engine.requiresSecuredVault = try credentials.requiresSecuredVault()
     configuration.allowsPlainHTTP = allowsPlainHTTP
     configuration.allowsUnsecured = allowsUnsecured
+    configuration.webhooks.allowsPrivate = allowsPrivateWebhooks
     let identity = try identity()
     let inherited = InheritedSocket.all(
       in: ServiceManagerEnvironment.values, processID: getpid())

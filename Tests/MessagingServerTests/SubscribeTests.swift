@@ -47,6 +47,8 @@ import Testing
       let home = OpenHome(
         engine: running.engine, realtime: running.realtime, store: running.store,
         directory: running.directory, logins: running.logins, operations: running.operations,
+        webhooks: WebhookClient(
+          WebhookConfiguration(), on: MultiThreadedEventLoopGroup.singleton),
         now: {
           // The clock is read for the caller, for the decision, and then for the presence of the user.
           let isPresence = reads.withLock { count in

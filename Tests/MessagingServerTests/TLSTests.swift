@@ -6,44 +6,9 @@ import Testing
 
 /// TLS with a private authority; openssl's client and the stock SDK are the judges.
 @Suite struct TLSTests {
-  private let scratch = ScratchFolder()
+  private let authority: TestAuthority
 
-  private var authority: String { scratch.path("ca.pem") }
-
-  private func openssl(_ arguments: [String], input: String = "") async throws -> Program {
-    let folder = scratch.path("")
-    return try await PubNubClient.onBlockingThread {
-      try Program.run("/usr/bin/openssl", arguments, input: Array(input.utf8), in: folder)
-    }
-  }
-
-  private func makeAuthority() async throws {
-    let made = try await openssl([
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
-      "2", "-subj", "/CN=test authority", "-keyout", "ca.key", "-out", "ca.pem",
-    ])
-    try #require(made.status == 0, "\(made.errors)")
-  }
-
-  /// Signs a certificate for 127.0.0.1 with a common name, and puts it in the place of the last one.
-  private func makeCertificate(_ name: String) async throws {
-    let request = try await openssl([
-      "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-      "/CN=\(name)", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "server.key", "-out",
-      "server.csr",
-    ])
-    try #require(request.status == 0, "\(request.errors)")
-    let signed = try await openssl([
-      "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
-      "-copy_extensions", "copy", "-out", "server.pem",
-    ])
-    try #require(signed.status == 0, "\(signed.errors)")
-  }
-
-  private func identity() throws -> TLSIdentity {
-    try TLSIdentity(
-      certificatePath: scratch.path("server.pem"), keyPath: scratch.path("server.key"))
-  }
+  init() async throws { authority = try await TestAuthority() }
 
   private func serve(
     _ identity: TLSIdentity, _ body: @escaping @Sendable (ServerFixture) async throws -> Void
@@ -57,7 +22,7 @@ import Testing
   private func connect(
     _ server: ServerFixture, _ options: [String], request: String = ""
   ) async throws -> Program {
-    try await openssl(
+    try await authority.openssl(
       ["s_client", "-connect", server.origin, "-CAfile", "ca.pem", "-verify_return_error"]
         + options, input: request)
   }
@@ -65,9 +30,8 @@ import Testing
   @Test func `openssl verifies the chain, and gets TLS 1.3 and 1.2 but nothing older`()
     async throws
   {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    try await serve(identity()) { server in
+    try await authority.makeCertificate("first")
+    try await serve(authority.identity()) { server in
       #expect(server.url.hasPrefix("https://127.0.0.1:"))
       for version in ["-tls1_3", "-tls1_2"] {
         let program = try await connect(server, [version])
@@ -81,9 +45,8 @@ import Testing
   }
 
   @Test func `a client that offers h2 gets http/1.1`() async throws {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    try await serve(identity()) { server in
+    try await authority.makeCertificate("first")
+    try await serve(authority.identity()) { server in
       let program = try await connect(server, ["-alpn", "h2,http/1.1"])
       #expect(program.text.contains("ALPN protocol: http/1.1"))
     }
@@ -91,12 +54,10 @@ import Testing
 
   @Test(.enabled(if: PubNubClient.python != nil, "pubnub is not installed"))
   func `the stock client publishes and receives through TLS of a private authority`() async throws {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    let authority = authority
-    try await serve(identity()) { server in
+    try await authority.makeCertificate("first")
+    try await serve(authority.identity()) { server in
       try await PubNubClient.check(
-        "line", server, server.open, "ssl=1", environment: ["SSL_CERT_FILE": authority])
+        "line", server, server.open, "ssl=1", environment: ["SSL_CERT_FILE": authority.path])
     }
   }
 
@@ -104,10 +65,9 @@ import Testing
   func `the stock Pusher clients work through TLS of a private authority, and refuse others`()
     async throws
   {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    let authority = authority
-    try await serve(identity()) { server in
+    try await authority.makeCertificate("first")
+    let authority = authority.path
+    try await serve(self.authority.identity()) { server in
       for scenario in ["line", "private"] {
         try await PusherClient.check(
           scenario, server, server.open, "ca=\(authority)",
@@ -123,14 +83,12 @@ import Testing
   func `the stock STOMP client works through TLS of a private authority`(version: String)
     async throws
   {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    let authority = authority
-    try await ServerFixture.runWithSTOMP(identity()) { server in
+    try await authority.makeCertificate("first")
+    try await ServerFixture.runWithSTOMP(authority.identity()) { server in
       #expect(server.stompURL?.hasPrefix("stomps://127.0.0.1:") == true)
       for scenario in ["topic", "queue"] {
         try await STOMPClient.check(
-          scenario, server, server.closed, "tls", version, "ca=\(authority)")
+          scenario, server, server.closed, "tls", version, "ca=\(authority.path)")
       }
     }
   }
@@ -138,22 +96,21 @@ import Testing
   @Test func `a rotation serves new connections with the new certificate and ends no open call`()
     async throws
   {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    let identity = try identity()
+    try await authority.makeCertificate("first")
+    let identity = try authority.identity()
     try await serve(identity) { server in
       let target = "/v2/subscribe/\(server.open.subscribe)/c/0"
-      let start = try await server.get("\(target)?tt=0", authority: authority)
+      let start = try await server.get("\(target)?tt=0", authority: authority.path)
       let place = try #require(ServerFixture.place(in: start.text))
-      async let poll = server.get("\(target)?tt=\(place)", authority: authority)
+      async let poll = server.get("\(target)?tt=\(place)", authority: authority.path)
       try await server.waitForPolls(1)
-      try await makeCertificate("second")
+      try await authority.makeCertificate("second")
       try identity.reload()
       let program = try await connect(server, [])
       #expect(program.text.contains("CN = second"))
       _ = try await server.get(
         "/publish/\(server.open.publish)/\(server.open.subscribe)/0/c/0/%22after%22",
-        authority: authority)
+        authority: authority.path)
       let answer = try await poll
       #expect(answer.status == 200)
       #expect(answer.text.contains("\"d\":\"after\""))
@@ -161,10 +118,10 @@ import Testing
   }
 
   @Test func `a certificate that cannot be read leaves the former one in use`() async throws {
-    try await makeAuthority()
-    try await makeCertificate("first")
-    let identity = try identity()
-    try Data("no certificate".utf8).write(to: URL(fileURLWithPath: scratch.path("server.pem")))
+    try await authority.makeCertificate("first")
+    let identity = try authority.identity()
+    try Data("no certificate".utf8).write(
+      to: URL(fileURLWithPath: authority.scratch.path("server.pem")))
     #expect(throws: ServerError.self) { try identity.reload() }
     try await serve(identity) { server in
       let program = try await connect(server, [])

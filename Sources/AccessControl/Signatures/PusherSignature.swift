@@ -111,6 +111,15 @@ public enum PusherSignature: Sendable, Hashable {
 
   // MARK: - Codes
 
+  /// The signature of a webhook's body, which its receiver verifies: `X-Pusher-Signature`.
+  ///
+  /// - Throws: an error of OpenSSL.
+  package static func ofWebhook(
+    _ body: [UInt8], under application: Application
+  ) throws(CryptoError) -> String {
+    try application.secretKey.code(body).hexadecimal
+  }
+
   private static func isCode(
     _ text: [UInt8], of message: [UInt8], under application: Application
   ) throws(CryptoError) -> Bool {

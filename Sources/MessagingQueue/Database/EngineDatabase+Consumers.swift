@@ -84,6 +84,17 @@ struct ConsumerRecord {
     try find("channel.name = ? AND consumer.name = ?", [channel.name, consumer.name], db)
   }
 
+  /// The consumers of a channel, by their names.
+  static func names(of channel: Channel, _ db: Database) throws -> [Consumer] {
+    try String.fetchAll(
+      db.cachedStatement(
+        sql: """
+          SELECT consumer.name FROM consumer JOIN channel ON channel.id = channel_id
+          WHERE channel.name = ? ORDER BY consumer.name
+          """), arguments: [channel.name]
+    ).map(Consumer.init(stored:))
+  }
+
   private static func find(
     _ condition: String, _ arguments: StatementArguments, _ db: Database
   ) throws -> ConsumerRecord? {

@@ -27,6 +27,13 @@ extension MessagingEngine {
     }
   }
 
+  /// The consumers of a channel, by their names; none if the channel does not exist.
+  package func consumers(of channel: Channel) async throws(EngineError) -> [Consumer] {
+    try await access.read(during: "listing consumers") { db in
+      try ConsumerRecord.names(of: channel, db)
+    }
+  }
+
   /// Removes a consumer, its deliveries and its dead letters.
   ///
   /// The log then drops the messages that no other consumer needs, unless the channel keeps them.

@@ -17,6 +17,7 @@ final class ServerMetrics: Sendable {
     case messages = "datavault_server_messages_published_total"
     case messageBytes = "datavault_server_published_bytes_total"
     case refusals = "datavault_server_refusals_total"
+    case webhooks = "datavault_server_webhook_attempts_total"
 
     var help: String {
       switch self {
@@ -30,6 +31,7 @@ final class ServerMetrics: Sendable {
       case .messages: "Messages published through the server, after their commit"
       case .messageBytes: "Bytes of their payloads"
       case .refusals: "Requests refused to protect the server"
+      case .webhooks: "Attempts to deliver events to webhooks"
       }
     }
   }
@@ -88,6 +90,8 @@ final class ServerMetrics: Sendable {
   private let messages: Counter
   private let messageBytes: Counter
   private let refusals: [Refusal: Counter]
+  private let deliveredWebhooks: Counter
+  private let failedWebhooks: Counter
   private let perRoute = Mutex(PerRoute())
 
   /// - Returns: nil for the factory that discards everything, so that nothing is counted for it.
@@ -109,6 +113,8 @@ final class ServerMetrics: Sendable {
       uniqueKeysWithValues: Refusal.allCases.map {
         ($0, counter(.refusals, [("reason", $0.rawValue)]))
       })
+    deliveredWebhooks = counter(.webhooks, [("outcome", "delivered")])
+    failedWebhooks = counter(.webhooks, [("outcome", "failed")])
   }
 
   /// Counts a request that has ended.
@@ -126,6 +132,11 @@ final class ServerMetrics: Sendable {
   func countPublished(byteCount: Int) {
     messages.increment()
     messageBytes.increment(by: byteCount)
+  }
+
+  /// Counts an attempt to deliver events to a webhook.
+  func countWebhook(isDelivered: Bool) {
+    (isDelivered ? deliveredWebhooks : failedWebhooks).increment()
   }
 
   func count(_ refusal: Refusal) { refusals[refusal]?.increment() }

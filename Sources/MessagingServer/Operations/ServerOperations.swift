@@ -28,6 +28,8 @@ package final class ServerOperations: Sendable {
   let disk = DiskProbe()
   /// Nil if the service manager expects no signs of life.
   let watchdog: Watchdog?
+  /// The server's log.
+  let logger: Logger
   private let accessLog: AccessLog
   private let audit: AuditLog
   let notify: @Sendable (String) -> Void
@@ -37,7 +39,7 @@ package final class ServerOperations: Sendable {
   /// - Parameters:
   ///   - registry: takes the server's metrics; nil if no one reads them.
   ///   - accessLog: default: lines of the level debug in `logger`.
-  ///   - logger: takes the audit log and the default access log. Default: labelled `datavault.server`.
+  ///   - logger: takes the log, the audit log and the default access log. Default: labelled `datavault.server`.
   ///   - environment: what the service manager expects. Default: nothing.
   ///   - notify: takes the reports to the service manager. Default: sends them.
   package convenience init(
@@ -56,6 +58,7 @@ package final class ServerOperations: Sendable {
   ) {
     self.registry = registry
     metrics = registry.flatMap { ServerMetrics($0) }
+    self.logger = logger
     self.accessLog = accessLog ?? AccessLog(logger)
     audit = AuditLog(logger)
     self.admission = admission

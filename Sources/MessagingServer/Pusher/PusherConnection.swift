@@ -227,9 +227,14 @@ final class PusherConnection: ClientSession {
     let message = Message(
       channel: channel, payload: event.data,
       headers: event.notes(excluding: established.session.socketID).headers)
-    if !home.signals.send(message) {
-      send(.error(code: nil, message: "too many events wait: send it again later"))
+    guard home.signals.send(message) else {
+      return send(.error(code: nil, message: "too many events wait: send it again later"))
     }
+    home.webhooks.note(
+      .client(
+        channel: event.channel.name.text, name: event.name, data: event.data,
+        socketID: established.session.socketID, userID: event.userID),
+      of: established.application.id)
   }
 
   // MARK: - Sending

@@ -19,13 +19,16 @@ final class PusherHub: Sendable {
     var roster = PusherRoster()
 
     mutating func add(
-      _ handle: Handle, _ member: PusherMember?, to name: String
+      _ handle: Handle, _ member: PusherMember?, to name: String, _ note: (WebhookEvent) -> Void
     ) throws(PusherRefusal) {
-      if let member, try roster.add(member) {
+      let isNewMember = try member.map { (member) throws(PusherRefusal) in try roster.add(member) }
+      if subscribers.isEmpty { note(.channelOccupied(name)) }
+      if let member, isNewMember == true {
         // In the lock, so that all get the changes in one order.
         for (other, _) in subscribers.values {
           other.tell { $0.send(.memberAdded(channel: name, member)) }
         }
+        note(.memberAdded(channel: name, userID: member.id))
       }
       subscribers[ObjectIdentifier(handle)] = (handle, member?.id)
     }
@@ -48,8 +51,12 @@ final class PusherHub: Sendable {
   }
 
   private let state = Mutex(State())
+  private let note: @Sendable (WebhookEvent, ApplicationID) -> Void
 
-  init() {}
+  /// - Parameter note: takes what webhooks are told of, in its order; it must not block.
+  init(_ note: @escaping @Sendable (WebhookEvent, ApplicationID) -> Void = { _, _ in }) {
+    self.note = note
+  }
 
   /// Ends the connections on which the application has signed a user, on a presence channel.
   func terminate(_ userID: String, of application: ApplicationID) {
@@ -77,7 +84,7 @@ final class PusherHub: Sendable {
         }
         // In its place, so that its subscribers are not copied. A new room is not full.
         try state.rooms[handle.application, default: [:]][name, default: Room()]
-          .add(handle, member, to: name)
+          .add(handle, member, to: name) { note($0, handle.application) }
         state.subscriptionCount += 1
       }
       return member.flatMap { _ in state.rooms[handle.application]?[name]?.roster }
@@ -99,9 +106,11 @@ final class PusherHub: Sendable {
         for (other, _) in state.rooms[handle.application]?[name]?.subscribers.values ?? [:].values {
           other.tell { $0.send(.memberRemoved(channel: name, userID: userID)) }
         }
+        note(.memberRemoved(channel: name, userID: userID), handle.application)
       }
       if state.rooms[handle.application]?[name]?.subscribers.isEmpty == true {
         state.rooms[handle.application]?[name] = nil
+        note(.channelVacated(name), handle.application)
       }
     }
   }

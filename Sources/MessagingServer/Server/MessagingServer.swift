@@ -69,7 +69,7 @@ package final class MessagingServer: Service {
       try await whileReporting(group) {
         try await cancelWhenGracefulShutdown {
           try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await self.serve() }
+            tasks.addTask { try await self.serve(on: group) }
             tasks.addTask {
               // So a client of a server that needs no unlock meets none that is still locked.
               if try await !self.isSealed() { await self.gate.waitForFirstOpening() }
@@ -159,7 +159,7 @@ package final class MessagingServer: Service {
   }
 
   /// Opens the gate whenever an engine runs.
-  private func serve() async throws {
+  private func serve(on group: any EventLoopGroup) async throws {
     while !Task.isCancelled {
       let engine: MessagingEngine
       do throws(EngineError) {
@@ -169,7 +169,7 @@ package final class MessagingServer: Service {
         throw error
       }
       do {
-        try await serve(engine)
+        try await serve(engine, on: group)
       } catch {
         // Whatever failed first: without an engine, the cause is a lock or a stop. An operation learns of a lock before
         // the engine's state does.
@@ -180,7 +180,9 @@ package final class MessagingServer: Service {
     }
   }
 
-  private func serve(_ engine: MessagingEngine) async throws {
+  private func serve(
+    _ engine: MessagingEngine, on group: any EventLoopGroup
+  ) async throws {
     let store = try await ApplicationStore.open(engine, vault: vault)
     let directory = try await ApplicationDirectory.load(store)
     let realtime = try await Realtime(engine)
@@ -188,7 +190,8 @@ package final class MessagingServer: Service {
       store.keys.realm, failures: try await store.loginFailures(), now: { Date() })
     let open = OpenHome(
       engine: engine, realtime: realtime, store: store, directory: directory, logins: logins,
-      operations: operations, now: { Date() })
+      operations: operations, webhooks: WebhookClient(configuration.webhooks, on: group),
+      now: configuration.now)
     operations.didUnseal()
     gate.open(open)
     defer {

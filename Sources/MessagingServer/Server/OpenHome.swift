@@ -15,10 +15,11 @@ final class OpenHome: Sendable {
   let directory: ApplicationDirectory
   let presence: PresenceService
   let polls = PollRegistry()
-  let pusher = PusherHub()
+  let pusher: PusherHub
   let pusherSessions = SessionRegistry<PusherConnection>()
   let stompSessions = SessionRegistry<STOMPConnection>()
   let leases: LeaseService
+  let webhooks: WebhookService
   /// The events of clients for other clients.
   let signals: SignalQueue
   let quotas = ApplicationQuotas()
@@ -29,7 +30,7 @@ final class OpenHome: Sendable {
   init(
     engine: MessagingEngine, realtime: Realtime, store: ApplicationStore,
     directory: ApplicationDirectory, logins: LoginGate, operations: ServerOperations,
-    now: @escaping @Sendable () -> Date
+    webhooks client: WebhookClient, now: @escaping @Sendable () -> Date
   ) {
     self.engine = engine
     self.realtime = realtime
@@ -41,6 +42,8 @@ final class OpenHome: Sendable {
     presence = PresenceService(realtime, now: now)
     signals = SignalQueue(realtime)
     leases = LeaseService(engine)
+    webhooks = WebhookService(engine, leases, directory, client, operations, now: now)
+    pusher = PusherHub { [webhooks] in webhooks.note($0, of: $1) }
   }
 
   /// The greater of the clock and the end of the log: what `/time` answers.
@@ -79,6 +82,7 @@ extension OpenHome {
       group.addTask { try await self.presence.run() }
       group.addTask { try await self.signals.run() }
       group.addTask { try await self.leases.run() }
+      group.addTask { try await self.webhooks.run() }
       group.addTask { try await self.followChanges() }
       group.addTask { try await self.sweep() }
       group.addTask { try await self.saveLogins() }
@@ -131,6 +135,7 @@ extension OpenHome {
   @discardableResult
   func refresh() async throws -> DirectoryChanges {
     let changes = try await directory.refresh()
+    if !changes.webhooks.isEmpty { webhooks.takeChanges() }
     recheckPolls(changes.access, groups: changes.groups)
     for handle in pusherSessions.handles(concernedBy: changes.access, at: now()) {
       handle.tell { $0.recheck(changes.access) }

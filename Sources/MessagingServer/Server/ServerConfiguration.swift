@@ -1,3 +1,4 @@
+internal import Foundation
 package import Logging
 package import MessagingQueue
 
@@ -43,6 +44,10 @@ package struct ServerConfiguration: Sendable {
   ///
   /// Default: false.
   package var allowsUnsecured = false
+  /// How events are sent to webhooks.
+  package var webhooks = WebhookConfiguration()
+  /// The wall clock.
+  var now: @Sendable () -> Date = { Date() }
   /// How long a stop waits for requests.
   ///
   /// Default: 10 seconds.

@@ -30,8 +30,15 @@ final class PusherSocket: Sendable {
   static func open(
     _ server: ServerFixture, _ target: String, headers: String = ""
   ) async throws -> PusherSocket {
-    let colon = try #require(server.origin.lastIndex(of: ":"))
-    let port = try #require(Int(server.origin[colon...].dropFirst()))
+    try await open(server.origin, target, headers: headers)
+  }
+
+  /// Connects to `HOST:PORT`, and sends a handshake.
+  static func open(
+    _ origin: String, _ target: String, headers: String = ""
+  ) async throws -> PusherSocket {
+    let colon = try #require(origin.lastIndex(of: ":"))
+    let port = try #require(Int(origin[colon...].dropFirst()))
     let inbox = Inbox()
     let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .channelInitializer { channel in
@@ -43,7 +50,7 @@ final class PusherSocket: Sendable {
     let socket = PusherSocket(channel, inbox)
     let request = """
       GET \(target) HTTP/1.1\r
-      Host: \(server.origin)\r
+      Host: \(origin)\r
       Upgrade: websocket\r
       Connection: Upgrade\r
       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r

@@ -9,10 +9,11 @@ final class ServerProgram {
   struct Keys: Decodable { let publishKey, subscribeKey, secretKey: String }
 
   let home: String
-  let url: String
+  private(set) var url = ""
   let keys: Keys
   private let scratch: ScratchFolder
-  private let process = Process()
+  private let arguments: [String]
+  private var process = Process()
 
   /// - Parameter options: more options of `serve`.
   init(in scratch: ScratchFolder, _ options: [String] = []) throws {
@@ -23,8 +24,14 @@ final class ServerProgram {
     let added = try Program.run(
       Program.datavaultd, ["app", "add", "shop", "--open", "--json"] + opening)
     keys = try JSONDecoder().decode(Keys.self, from: Data(added.output))
+    arguments = ["serve", "--listen", "127.0.0.1:0"] + opening + options
+    try start()
+  }
+
+  private func start() throws {
+    process = Process()
     process.executableURL = URL(fileURLWithPath: Program.datavaultd)
-    process.arguments = ["serve", "--listen", "127.0.0.1:0"] + opening + options
+    process.arguments = arguments
     process.standardOutput = try scratch.writing("output")
     process.standardError = try scratch.writing("log")
     try process.run()
@@ -37,6 +44,15 @@ final class ServerProgram {
   }
 
   deinit { stop() }
+
+  /// Ends the process as a crash does.
+  func kill() {
+    Glibc.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  /// Starts the server on its home again, after a stop or a kill.
+  func restart() throws { try start() }
 
   func stop() {
     process.terminate()
