@@ -1,9 +1,10 @@
 import CLoadSystem
 import Glibc
 
-/// A connection to a server on this machine: one request under way, and no call that blocks.
+/// A connection to a server on this machine, without a call that blocks.
 final class Connection {
   enum Event {
+    /// The connection is ready for requests.
     case connected
     case answered(Answer)
     case lost
@@ -13,13 +14,16 @@ final class Connection {
   private let service: Service
   private let tls: TLSConnection?
   private var isConnected = false
-  private var input: [UInt8] = []
+  /// The steps of the greeting that are not done.
+  private var greeting: ArraySlice<Service.GreetingStep>
+  private var input: ArraySlice<UInt8> = []
 
   /// Begins to connect.
   ///
   /// - Throws: if the system has no more descriptors.
   init(_ service: Service, port: UInt16, tls: TLSClient? = nil) throws {
     self.service = service
+    greeting = service.greeting[...]
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_NONBLOCK, 0)
     guard descriptor >= 0 else { throw LoadError("socket: \(String(cString: strerror(errno)))") }
     self.tls = try tls?.connection(on: descriptor)
@@ -46,7 +50,6 @@ final class Connection {
   ///
   /// - Returns: false if the connection is lost.
   func send(_ request: [UInt8]) -> Bool {
-    input.removeAll(keepingCapacity: true)
     let count =
       tls?.write(request)
       ?? Glibc.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
@@ -55,15 +58,31 @@ final class Connection {
 
   /// What has happened; nil for nothing yet.
   ///
+  /// Several answers can come together, where requests are under way together or a server sends by itself. Then this
+  /// must be called until it returns nil.
+  ///
   /// - Parameter buffer: room for what is read.
-  func event(_ buffer: UnsafeMutableRawBufferPointer) -> Event? {
+  /// - Throws: if the server refuses the greeting.
+  func event(_ buffer: UnsafeMutableRawBufferPointer) throws -> Event? {
     guard isConnected else { return finishConnecting() }
-    let count =
-      tls?.read(into: buffer) ?? Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
-    if count < 0, errno == EAGAIN { return nil }
-    guard count > 0 else { return .lost }
-    input.append(contentsOf: buffer.prefix(count))
-    return service.answer(input).map(Event.answered)
+    while true {
+      if let answer = service.answer(input) {
+        input.removeFirst(answer.byteCount)
+        guard let step = greeting.first else { return .answered(answer) }
+        guard answer.contains(step.answer) else {
+          throw LoadError("refused: \(answer.description)")
+        }
+        greeting.removeFirst()
+        guard sendGreeting() else { return .lost }
+        if greeting.isEmpty { return .connected }
+        continue
+      }
+      let count =
+        tls?.read(into: buffer) ?? Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      if count < 0, errno == EAGAIN { return nil }
+      guard count > 0 else { return .lost }
+      input += buffer.prefix(count)
+    }
   }
 
   private func finishConnecting() -> Event? {
@@ -73,7 +92,14 @@ final class Connection {
     guard error == 0 else { return .lost }
     isConnected = true
     if let tls, !tls.shakeHands(on: descriptor) { return .lost }
-    return .connected
+    guard sendGreeting() else { return .lost }
+    return greeting.isEmpty ? .connected : nil
+  }
+
+  /// Sends the request of the next step; false if the connection is lost.
+  private func sendGreeting() -> Bool {
+    guard let request = greeting.first?.request, !request.isEmpty else { return true }
+    return send(request)
   }
 }
 
@@ -83,8 +109,8 @@ struct Poller {
 
   /// Reports a connection, by a number, when it is connected and when there is something to read.
   ///
-  /// Edge-triggered, so that a connection that was connected is not reported without end. An answer fits into the
-  /// buffer of one read.
+  /// Edge-triggered, so that a connection that was connected is not reported without end. The answer to a single
+  /// request fits into the buffer of one read.
   func add(_ connection: Connection, as number: Int) {
     var event = epoll_event()
     event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLET.rawValue

@@ -5,11 +5,16 @@ import Glibc
 /// Usage:
 ///
 ///     Load publish SERVICE PORT CONNECTIONS SECONDS
+///     Load fill SERVICE PORT CONNECTIONS COUNT
+///     Load work SERVICE PORT CONNECTIONS COUNT PREFETCH
 ///     Load subscribe SERVICE PORT [tls]
 ///
-/// SERVICE is `pubnub:PUBLISH-KEY:SUBSCRIBE-KEY`, `nchan` or `redis`. `publish` prints how many messages were
-/// acknowledged, and in how many seconds. `subscribe` reads commands, and answers each with one line:
-/// ``Subscribers`` has them.
+/// SERVICE is `pubnub:PUBLISH-KEY:SUBSCRIBE-KEY`, `pusher:PUBLISH-KEY:SUBSCRIBE-KEY`, `nchan`, `nchan-websocket`,
+/// `redis`, `stomp:HOST` or `stomp:HOST:LOGIN:PASSCODE`.
+///
+/// `publish` publishes for some seconds, `fill` publishes about COUNT messages, and `work` receives and acknowledges
+/// COUNT messages of a queue. Each prints how many messages were acknowledged, and in how many seconds. `subscribe`
+/// reads commands, and answers each with one line: ``Subscribers`` has them.
 @main enum Load {
   /// No command takes longer, even on a busy machine.
   private static let mostSeconds: UInt32 = 180
@@ -21,12 +26,24 @@ import Glibc
       let port = UInt16(arguments[2])
     else { throw LoadError("unknown arguments: \(arguments)") }
     switch arguments[0] {
-    case "publish":
-      guard arguments.count == 5, let count = Int(arguments[3]), let seconds = Double(arguments[4])
-      else { throw LoadError("unknown arguments: \(arguments)") }
+    case "publish", "fill", "work":
+      let figures = arguments.dropFirst(3).compactMap(Double.init)
+      guard figures.count >= 2, let count = Int(exactly: figures[0]) else {
+        throw LoadError("unknown arguments: \(arguments)")
+      }
       alarm(mostSeconds)
-      let publishers = try Publishers(service, port: port, count: count)
-      let result = try publishers.publish(for: seconds)
+      let result: (count: Int, seconds: Double)
+      switch (arguments[0], figures.count) {
+      case ("publish", 2):
+        result = try Publishers(service, port: port, count: count).publish(for: figures[1])
+      case ("fill", 2):
+        result = try Publishers(service, port: port, count: count).fill(Int(figures[1]))
+      case ("work", 3):
+        let workers = try Workers(
+          service, port: port, count: count, prefetchCount: Int(figures[2]))
+        result = try workers.acknowledge(Int(figures[1]))
+      default: throw LoadError("unknown arguments: \(arguments)")
+      }
       print(result.count, result.seconds)
     case "subscribe":
       let tls = arguments.dropFirst(3).first == "tls" ? try TLSClient() : nil

@@ -21,6 +21,17 @@ struct Publishers {
     return (count, secondsNow() - start)
   }
 
+  /// Publishes so many messages, and one less than there are connections at most besides.
+  func fill(_ messageCount: Int) throws -> (count: Int, seconds: Double) {
+    let start = secondsNow()
+    var startedCount = connections.count
+    let count = try run {
+      startedCount += 1
+      return startedCount <= messageCount
+    }
+    return (count, secondsNow() - start)
+  }
+
   /// Publishes again after each acknowledgement while `continues` says so, then waits for those that are missing.
   @discardableResult
   private func run(_ continues: () -> Bool) throws -> Int {
@@ -30,7 +41,7 @@ struct Publishers {
     var count = 0
     while waitingCount > 0 {
       for number in poller.wait(milliseconds: 1000) {
-        switch connections[number].event(buffer) {
+        switch try connections[number].event(buffer) {
         case .connected: try publish(number)
         case .answered(let answer):
           guard answer.isSuccess else { throw LoadError("refused: \(answer.description)") }

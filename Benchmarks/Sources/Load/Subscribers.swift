@@ -1,6 +1,6 @@
 import Glibc
 
-/// Subscribers with a long poll each, which they send again after each answer.
+/// Subscribers with a long poll each, which they send again after each answer, or with a WebSocket each.
 ///
 /// The commands:
 ///
@@ -91,7 +91,7 @@ final class Subscribers {
   private func wake() throws -> Double {
     messageNumber += 1
     wokenCount = 0
-    let connection = try Connection(service, port: port, tls: tls)
+    let connection = try Connection(service.ofPublisher, port: port, tls: tls)
     publisher = connection
     poller.add(connection, as: Self.publisherNumber)
     try run { publisher == nil && wokenCount == subscribers.count }
@@ -121,22 +121,23 @@ final class Subscribers {
   }
 
   private func handle(_ number: Int) throws {
-    switch subscribers[number].connection?.event(buffer) {
-    case .connected: poll(number)
+    switch try subscribers[number].connection?.event(buffer) {
+    case .connected: waitForMessage(number)
     case .answered(let answer) where answer.isSuccess:
       if case .waiting = subscribers[number].state { waitingCount -= 1 }
       subscribers[number].cursor = service.cursor(of: answer)
       if wokenCount < subscribers.count, answer.contains(mark) { wokenCount += 1 }
-      poll(number)
+      waitForMessage(number)
     case .answered, .lost: rest(number)
     case nil: break
     }
   }
 
-  private func poll(_ number: Int) {
+  private func waitForMessage(_ number: Int) {
     let subscriber = subscribers[number]
-    let request = service.poll(after: subscriber.cursor, by: number)
-    guard subscriber.connection?.send(request) == true else { return rest(number) }
+    if let request = service.poll(after: subscriber.cursor, by: number) {
+      guard subscriber.connection?.send(request) == true else { return rest(number) }
+    }
     if service.hasHandshake, subscriber.cursor == nil {
       subscribers[number].state = .beginning
     } else {
@@ -156,7 +157,7 @@ final class Subscribers {
 
   /// Publishes until the message is acknowledged: a server that has just started can refuse it.
   private func handlePublisher() throws {
-    switch publisher?.event(buffer) {
+    switch try publisher?.event(buffer) {
     case .answered(let answer) where answer.isSuccess: publisher = nil
     case .connected, .answered:
       sent = secondsNow()

@@ -34,6 +34,14 @@ struct ResultRow {
     processor = "\(Spread(differences.map { $0.processorSeconds * 1000 }).text) ms"
   }
 
+  /// A row without a goal, with the medians of both sides and the spread of ours.
+  init(_ name: String, _ pairs: [(ours: Double, other: Double)]) {
+    let ours = Spread(pairs.map(\.ours))
+    self.init(
+      name: name, figure: "\(ours.text); \(Spread(pairs.map(\.other)).text)", spread: ours.range,
+      goal: "", result: .none)
+  }
+
   init(
     name: String, figure: String, spread: String, processor: String = "",
     peers: [String: String] = [:], goal: String, result: GoalResult

@@ -87,6 +87,15 @@ struct Measurement {
       Measurement(name: PublishingCost.name, folder: "publishing") { folder in
         try PublishingCost.measure(servers, folder: folder, rounds: rounds)
       },
+      Measurement(name: STOMPPublishingCost.name, folder: "stomp-publishing") { folder in
+        try STOMPPublishingCost.measure(servers, folder: folder, rounds: rounds)
+      },
+      Measurement(name: STOMPLeaseCost.name, folder: "stomp-leases") { folder in
+        try STOMPLeaseCost.measure(servers, folder: folder, rounds: rounds)
+      },
+      Measurement(name: FanOutCost.name, folder: "fan-out") { folder in
+        try FanOutCost.measure(servers, folder: folder, rounds: rounds)
+      },
       Measurement(name: SubscriberMemory.name, folder: "subscribers") { folder in
         try SubscriberMemory.measure(servers, folder: folder)
       },

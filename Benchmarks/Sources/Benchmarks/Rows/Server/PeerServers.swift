@@ -13,12 +13,17 @@ extension Servers {
       return Started(
         process: try ServerProcess(
           [peers.appending("usr/bin/redis-server").string] + arguments, port: port,
-          environment: ["LD_LIBRARY_PATH": try libraries(below: peers)]), service: "redis")
+          environment: [
+            "LD_LIBRARY_PATH": try entry(of: peers.appending("usr/lib"), suffix: "-linux-gnu")
+              .string
+          ]), service: "redis")
     }
   }
 
   /// Starts nginx with nchan, which keeps messages in memory; nil if it is not available.
-  func startNchan(in folder: FilePath) -> Started? {
+  ///
+  /// - Parameter isWebSocket: whether the load generator subscribes with WebSockets, and not with long polls.
+  func startNchan(in folder: FilePath, isWebSocket: Bool = false) -> Started? {
     peer("nchan", in: folder) { peers, port in
       let path = folder.appending("nginx.conf").string
       try nchanConfiguration(peers, folder, port).write(
@@ -32,7 +37,7 @@ extension Servers {
       return Started(
         process: try ServerProcess(
           ["/usr/bin/unshare", "--map-root-user", "--mount", "/bin/sh", "-c", command], port: port),
-        service: "nchan")
+        service: isWebSocket ? "nchan-websocket" : "nchan")
     }
   }
 
@@ -56,7 +61,7 @@ extension Servers {
         listen 127.0.0.1:\(port) backlog=4096;
         location = /publish/benchmark { nchan_publisher; nchan_channel_id benchmark; }
         location = /subscribe/benchmark {
-          nchan_subscriber longpoll;
+          nchan_subscriber longpoll websocket;
           nchan_channel_id benchmark;
           nchan_subscriber_first_message newest;
         }
@@ -65,7 +70,8 @@ extension Servers {
     """
   }
 
-  private func peer(
+  /// Starts a peer on a free port; nil, with a message, if it is not available.
+  func peer(
     _ name: String, in folder: FilePath,
     _ start: (_ peers: FilePath, _ port: UInt16) throws -> Started
   ) -> Started? {
@@ -80,13 +86,14 @@ extension Servers {
     }
   }
 
-  /// The folder of the shared libraries for this machine's architecture.
-  private func libraries(below peers: FilePath) throws -> String {
-    let folder = peers.appending("usr/lib")
+  /// What a folder has under a name with a version or an architecture in it.
+  func entry(
+    of folder: FilePath, prefix: String = "", suffix: String = ""
+  ) throws -> FilePath {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.string)
-    guard let name = names.first(where: { $0.hasSuffix("-linux-gnu") }) else {
-      throw BenchmarkError("\(folder) has no libraries")
+    guard let name = names.first(where: { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }) else {
+      throw BenchmarkError("\(folder) has no \(prefix)*\(suffix)")
     }
-    return folder.appending(name).string
+    return folder.appending(name)
   }
 }
