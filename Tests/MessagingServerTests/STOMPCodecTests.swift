@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `a header that a version cannot express is left out`() throws {
-    let frame = STOMPFrame("MESSAGE", [("a", "b\nc:d"), ("e:f", "g"), ("h", "i\0")])
+    let frame = STOMPFrame("MESSAGE", [("a", "b\nc:d"), ("e:f", "g"), ("h", "i\0"), ("j", "k\r")])
     #expect(try frames(frame.encoded(.v10), .v10) == [STOMPFrame("MESSAGE")])
   }
 

@@ -35,6 +35,46 @@ import Testing
     }
   }
 
+  @Test(arguments: [false, true])
+  func `nothing behind a refused message is done, in one piece or in two, and its leases go back`(
+    isSplit: Bool
+  ) async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      let application = server.closed.record.id
+      for (name, rights) in [("jobs", Rights.lease), ("c", .write)] {
+        let key = Grant.Key(.channel(try ChannelName(name)), of: application, holder: .everyone)
+        try await server.store.put([Grant(rights, on: key, minutes: 0, start: Date())])
+      }
+      try await server.server.gate.home?.refresh()
+      try await server.engine.publish(Message(channel: Channel("closed/jobs"), payload: [0x61]))
+      let subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/jobs\nack:client\n\n"
+      try await STOMPPeer.run(server) { peer in
+        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        _ = try await peer.next()
+        try await peer.send(subscribe)
+        let id = try #require(try await peer.next()?["ack"])
+        let before =
+          "SEND\ndestination:/topic/c\n\nbefore\0SEND\ndestination:/topic/d\n\nx\0"
+        let behind =
+          "SEND\ndestination:/topic/c\n\nbehind\0ACK\nid:\(id)\n\n\0UNSUBSCRIBE\nid:1\nreceipt:r\n\n\0"
+        if isSplit {
+          try await peer.write(Array(before.utf8))
+          try await Task.sleep(for: .milliseconds(100))
+          try? await peer.write(Array(behind.utf8))
+        } else {
+          try await peer.write(Array((before + behind).utf8))
+        }
+        let ending = try await peer.ending()
+        #expect(ending?.hasPrefix("access refused: ") == true)
+      }
+      #expect(try await server.bodies(of: "closed/c") == ["before"])
+      try await STOMPPeer.connect(server, server.closed) { peer in
+        try await peer.send(subscribe)
+        #expect(try await peer.next()?.body == [0x61])
+      }
+    }
+  }
+
   @Test func `what was read before the connection is lost is done`() async throws {
     try await ServerFixture.runWithSTOMP { server in
       try await STOMPPeer.connect(server, server.open) { peer in
@@ -225,7 +265,7 @@ import Testing
 
 extension ServerFixture {
   /// The messages of the engine's channel, as text.
-  fileprivate func bodies(of channel: String) async throws -> [String] {
+  func bodies(of channel: String) async throws -> [String] {
     var bodies: [String] = []
     var place = Timetoken(Date(timeIntervalSince1970: 0))
     while true {

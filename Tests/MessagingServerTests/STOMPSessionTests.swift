@@ -324,6 +324,16 @@ private struct Client {
     }
   }
 
+  @Test func `a right that ends behind the end of the connection ends it no second time`() {
+    var client = Client()
+    client.send("SUBSCRIBE\nid:1\ndestination:/queue/c\n\n")
+    client.send("SEND\ndestination:/queue/c\n\nx")
+    client.send("DISCONNECT\nreceipt:r\n\n")
+    _ = client.happened()
+    client.take(client.session.recheck { _ in (.refused(.noGrant), .stopping) })
+    #expect(client.happened() == [])
+  }
+
   @Test func `DISCONNECT is answered behind everything, and nothing follows it`() {
     var client = Client()
     _ = client.happened()

@@ -26,6 +26,8 @@ final class STOMPConnection: ClientSession {
   private var session: STOMPSession
   private var established: Established?
   private var isReading = true
+  /// Whether something was refused that the client has asked for.
+  private var isRefused = false
   private var timer: (deadline: UInt64, scheduled: Scheduled<Void>)?
   /// For logs.
   private var application: ApplicationID?
@@ -132,8 +134,32 @@ final class STOMPConnection: ClientSession {
 
   /// Lets the session take something, and does what it says.
   private func perform(_ body: (inout STOMPSession) -> [STOMPSession.Action]) {
-    for action in body(&session) { perform(action) }
+    let wasRefused = isRefused
+    for action in body(&session) {
+      // Frames that came together with a refused one are behind it, as those that come later are.
+      if isRefused == wasRefused { perform(action) } else { drop(action) }
+    }
     setTimer()
+  }
+
+  /// Gives back the leases of what is not done.
+  private func drop(_ action: STOMPSession.Action) {
+    switch action {
+    case .perform(let operations, _): release(operations.flatMap(\.tokens))
+    case .unsubscribe, .giveBack: perform(action)
+    default: break
+    }
+  }
+
+  /// Gives leases back whose messages the client has seen.
+  private func release(_ tokens: [LeaseToken]) {
+    established?.worker.append(.release(tokens, countsAttempt: true))
+  }
+
+  /// Ends the connection, behind what came before.
+  private func refuse(_ ending: STOMPEnding) {
+    perform { $0.refused(ending) }
+    isRefused = true
   }
 
   private func perform(_ action: STOMPSession.Action) {
@@ -223,7 +249,7 @@ final class STOMPConnection: ClientSession {
     let (decision, ending) = established.decide(subscription.destination, now)
     guard decision.isAllowed,
       let channel = try? established.application.channel(subscription.destination.channel)
-    else { return perform { $0.refused(ending) } }
+    else { return refuse(ending) }
     session.allow(subscription.number, until: decision.end)
     established.handle.nextEnd = session.nextEnd
     switch subscription.destination {
@@ -263,9 +289,8 @@ final class STOMPConnection: ClientSession {
         var ending = STOMPEnding.forbidden(
           decision.ground(of: .publish, on: .channel(publication.channel)))
         ending.receipt = receipt
-        let tokens = operations.flatMap(\.tokens)
-        established.worker.append(.release(tokens, countsAttempt: true))
-        return perform { $0.refused(ending) }
+        release(operations.flatMap(\.tokens))
+        return refuse(ending)
       }
       messages.append(publication.message(in: channel))
     }

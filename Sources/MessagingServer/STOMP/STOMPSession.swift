@@ -212,6 +212,8 @@ struct STOMPSession {
   ///
   /// - Parameter decide: the decision about a destination; nil if it cannot differ.
   mutating func recheck(_ decide: (STOMPSubscription) -> (Decision, STOMPEnding)?) -> [Action] {
+    // What comes before the end is still done.
+    if hasEnded { return [] }
     for subscription in subscriptions.all {
       guard let (decision, ending) = decide(subscription) else { continue }
       guard decision.isAllowed else {
