@@ -151,6 +151,33 @@ private final class EchoSession: ClientSession {
     #expect(session.notes == ["end"])
   }
 
+  @Test(
+    arguments: [
+      ([], 1000), ([0x03, 0xE8], 1000), ([0x03, 0xE9, 0x78], 1001), ([0x0B, 0xB8], 3000),
+      ([0x03], 1002), ([0x03, 0xED], 1002), ([0x03, 0xEE], 1002), ([0x03, 0xF7], 1002),
+      ([0x03, 0xE7], 1002), ([0x07, 0xD0], 1002), ([0x13, 0x88], 1002), ([0x03, 0xE8, 0xFF], 1007),
+    ] as [([UInt8], Int)])
+  func `a close frame gets no code that RFC 6455 allows in none`(payload: [UInt8], code: Int)
+    throws
+  {
+    try open()
+    try frame(0x88, payload)
+    #expect(try closeCode() == code)
+  }
+
+  @Test func `a client that sends on behind a broken frame has the time to read the close frame`()
+    throws
+  {
+    try open()
+    _ = try? channel.writeInbound(ByteBuffer(bytes: [0x81, 0xFE, 0x03, 0xE9]))
+    #expect(try closeCode() == 1009)
+    for _ in 0..<3 { _ = try? channel.writeInbound(ByteBuffer(repeating: 0x78, count: 1000)) }
+    #expect(channel.isActive)
+    loop.advanceTime(by: .seconds(5))
+    #expect(!channel.isActive)
+    #expect(session.messages.isEmpty)
+  }
+
   @Test func `what a session sends before it closes comes before the close frame`() throws {
     try open()
     session.transport?.send([0x78])

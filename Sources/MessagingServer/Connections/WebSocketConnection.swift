@@ -129,10 +129,7 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     case .text, .binary, .continuation: take(&frame)
     case .ping: send(.pong, frame.unmaskedData)
     case .pong: break
-    case .connectionClose:
-      state = .closing
-      let code = frame.unmaskedData.getInteger(at: frame.unmaskedData.readerIndex, as: UInt16.self)
-      writeClose(code ?? 1000, "")
+    case .connectionClose: close(Self.answer(to: Array(frame.unmaskedData.readableBytesView)), "")
     default: close(.protocolError, "a frame has an unknown opcode")
     }
   }
@@ -159,8 +156,23 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     session.receive(whole.bytes)
   }
 
+  /// The code that answers a close frame with this payload (RFC 6455, 5.5.1 and 7.4): the client's, unless no frame can
+  /// have it.
+  private static func answer(to payload: [UInt8]) -> UInt16 {
+    guard !payload.isEmpty else { return 1000 }
+    guard payload.count > 1 else { return 1002 }
+    let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+    switch code {
+    case 1000...1003, 1007...1014, 3000...4999:
+      return String(validating: payload[2...], as: UTF8.self) == nil ? 1007 : code
+    default: return 1002
+    }
+  }
+
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
+    // What follows a broken frame: the client must have the time to read why it is closed.
+    case is ByteToMessageDecoderError where state == .closing: break
     case NIOWebSocketError.invalidFrameLength: close(.messageTooLarge, "the message is too large")
     case is NIOWebSocketError: close(.protocolError, "a control frame is not valid")
     default: context.close(promise: nil)
