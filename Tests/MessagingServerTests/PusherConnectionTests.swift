@@ -15,20 +15,12 @@ import VaultCrypto
 
 /// Connections of Pusher's protocol against a server, frame by frame.
 @Suite struct PusherConnectionTests {
-  private func signature(
-    _ text: String, _ keys: ServerFixture.Keys
-  ) throws -> String {
-    let bytes = Array(text.utf8)
-    let code = try HMAC.sha256(key: secret(keys.secretKey), message: bytes.span.bytes)
-    return "\(keys.subscribe):\(code.map { String(format: "%02x", $0) }.joined())"
-  }
-
   /// Subscribes to a presence channel as a user.
   private func enter(
     _ socket: PusherSocket, _ channel: String, _ userID: String, _ keys: ServerFixture.Keys
   ) async throws {
     let data = #"{"user_id":"\#(userID)"}"#
-    let auth = try signature("\(try socket.socketID):\(channel):\(data)", keys)
+    let auth = try keys.pusherAuth("\(try socket.socketID):\(channel):\(data)")
     try await socket.subscribe(channel, auth: auth, data: data)
   }
 
@@ -183,7 +175,7 @@ import VaultCrypto
       let socket = try await PusherSocket.connect(server, server.open)
       try await socket.subscribe("a")
       _ = try await socket.next("pusher_internal:subscription_succeeded", on: "a")
-      let auth = try signature("\(try socket.socketID):private-a", server.open)
+      let auth = try server.open.pusherAuth("\(try socket.socketID):private-a")
       try await socket.subscribe("private-a", auth: auth)
       _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-a")
       let start = ContinuousClock.now
@@ -259,8 +251,8 @@ import VaultCrypto
     try await ServerFixture.run { server in
       let socket = try await PusherSocket.connect(server, server.open)
       for auth in [
-        "", "x", "\(server.open.subscribe):", try signature("1.2:private-a", server.open),
-        try signature("\(try socket.socketID):private-a", server.closed),
+        "", "x", "\(server.open.subscribe):", try server.open.pusherAuth("1.2:private-a"),
+        try server.closed.pusherAuth("\(try socket.socketID):private-a"),
       ] {
         try await socket.subscribe("private-a", auth: auth)
       }
@@ -357,7 +349,7 @@ import VaultCrypto
         try await PusherSocket.connect(server, server.open)
       )
       for socket in [one, two] {
-        let auth = try signature("\(try socket.socketID):private-a", server.open)
+        let auth = try server.open.pusherAuth("\(try socket.socketID):private-a")
         try await socket.subscribe("private-a", auth: auth)
         _ = try await socket.next("pusher_internal:subscription_succeeded")
       }

@@ -194,6 +194,43 @@ import VaultCrypto
     }
   }
 
+  @Test func `a signed request is good for its call and its body alone, however it is divided`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let (path, body) = (
+        "/apps/\(server.open.record.id)/events", #"{"name":"e","channel":"a","data":"1"}"#
+      )
+      let forged = Array(#"{"name":"e","channel":"a","data":"2"}"#.utf8)
+      let good = try target("POST", path, server.open, body: body)
+      let digest = try LegacyDigest.md5(forged.span.bytes).hexadecimal
+      for (method, target, body) in [
+        // Replayed with another body, as another call, and for another application.
+        ("POST", good, forged), ("GET", good, []),
+        ("POST", good.replacing("/events", with: "/batch_events"), Array(body.utf8)),
+        ("POST", good.replacing(server.open.subscribe, with: server.closed.subscribe), forged),
+        // Shifted: the same text to sign, with the digest in another parameter.
+        ("POST", good.replacing("&body_md5=", with: "%26body_md5="), forged),
+        (
+          "POST", good.replacing("&body_md5=", with: "%26body_md5=") + "&body_md5=\(digest)", forged
+        ),
+        (
+          "POST", good.replacing("&auth_version=1.0", with: "%26auth_version=1.0"), Array(body.utf8)
+        ),
+        // Added beside what is signed.
+        ("POST", good + "&body_md5=\(digest)", forged),
+        ("POST", good + "&info=cache", Array(body.utf8)),
+        ("POST", good.replacing("events?", with: "events?body_md5=\(digest)&"), forged),
+      ] as [(String, String, [UInt8])] {
+        let answer = try await server.send(method, target, body: body)
+        #expect(answer.status == 401, "\(method) \(target): \(answer.text)")
+      }
+      let history = "/v2/history/sub-key/\(server.open.subscribe)/channel/a"
+      #expect(try await server.get(history).text == "[[],0,0]")
+      #expect(try await server.send("POST", good, body: Array(body.utf8)).status == 200)
+    }
+  }
+
   @Test func `an application that stores too much gets 429`() async throws {
     try await ServerFixture.run { server in
       try await server.store.setRetention(

@@ -3,7 +3,9 @@ import NIOCore
 import NIOPosix
 import StrictJSON
 import Synchronization
+import TestSupport
 import Testing
+import VaultCrypto
 
 /// A WebSocket client that does what it is told, also what no stock client does.
 final class PusherSocket: Sendable {
@@ -209,5 +211,14 @@ final class PusherSocket: Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
       context.close(promise: nil)
     }
+  }
+}
+
+extension ServerFixture.Keys {
+  /// What the application's endpoint answers with its signature of a text.
+  func pusherAuth(_ text: String) throws -> String {
+    let bytes = Array(text.utf8)
+    let code = try HMAC.sha256(key: secret(secretKey), message: bytes.span.bytes)
+    return "\(subscribe):\(code.map { String(format: "%02x", $0) }.joined())"
   }
 }
