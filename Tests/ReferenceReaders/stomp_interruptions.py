@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Kills a message server with -9 again and again while stock STOMP clients publish and work.
+"""Kills a message server with -9 again and again while stock STOMP clients publish and work, and Pusher clients listen.
 
-    stomp_interruptions.py DATAVAULTD HOME COUNT
+    stomp_interruptions.py DATAVAULTD HOME COUNT [PYTHON]     PYTHON has pysher; without it, no one listens
 
 Prints the totals as one JSON object: messages whose receipt came, how many of them no worker got, how many were delivered
-again after the receipt of their acknowledgement, and the seconds from the last start to the last acknowledgement.
+again after the receipt of their acknowledgement, and the seconds from the last start to the last acknowledgement. Of the
+Pusher clients: how many listen, the kills after which one did not come back, the messages that the one with the fewest
+got, and how many messages one got twice or out of order.
 """
 import atexit, json, os, random, signal, socket, subprocess, sys, threading, time
 
 import stomp
 
 executable, home, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+listener_python = sys.argv[4] if len(sys.argv) > 4 else None
 
 
 def free_port():
@@ -21,7 +24,7 @@ def free_port():
 
 port, http = free_port(), free_port()
 keys = json.loads(subprocess.run(
-    [executable, "app", "add", "kills", "--json", "--home", home], check=True, stdout=subprocess.PIPE,
+    [executable, "app", "add", "kills", "--open", "--json", "--home", home], check=True, stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL).stdout)
 
 
@@ -117,11 +120,59 @@ class Worker(Peer):
         self.ended.wait()
 
 
+class Listener:
+    """A stock Pusher client: it gets what passes while it is connected, each message once."""
+
+    def __init__(self):
+        self.names = []
+        self.process = subprocess.Popen(
+            [listener_python, "-W", "ignore", os.path.join(os.path.dirname(__file__), "pusher_listener.py"),
+             "127.0.0.1", str(http), keys["subscribeKey"], "jobs"], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with state:
+                self.names.append(line.strip())
+
+    @property
+    def repeated(self):
+        return len(self.names) - len(set(self.names))
+
+    @property
+    def unordered(self):
+        # Each publisher counts up.
+        last, found = {}, 0
+        for name in self.names:
+            publisher, number = name.split("-")
+            found += last.get(publisher, 0) > int(number)
+            last[publisher] = max(last.get(publisher, 0), int(number))
+        return found
+
+
 server = start()
 atexit.register(lambda: server.kill())
 for kind, number in [(Publisher, 0), (Publisher, 1), (Worker, 0), (Worker, 1), (Worker, 2)]:
     threading.Thread(target=kind.again_and_again, args=(number,), daemon=True).start()
-interruptions = 0
+listeners = [Listener() for _ in range(2 if listener_python else 0)]
+interruptions, absent = 0, 0
+
+
+def wait_for_listeners(seconds):
+    """Waits until each listener gets what is published now; counts those that do not."""
+    global absent
+    with state:
+        before = [len(listener.names) for listener in listeners]
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        with state:
+            if all(len(listener.names) > count for listener, count in zip(listeners, before)):
+                return
+        time.sleep(0.01)
+    absent += 1
+
+
 for _ in range(count):
     # Each interruption meets a server that serves and has leases out.
     with state:
@@ -131,12 +182,14 @@ for _ in range(count):
         if time.monotonic() > limit:
             sys.exit(f"nothing is done after {interruptions} interruptions")
         time.sleep(0.01)
+    wait_for_listeners(20)
     time.sleep(random.random() / 5)
     server.send_signal(signal.SIGKILL)
     server.wait()
     interruptions += 1
     server = start()
 started = time.monotonic()
+wait_for_listeners(20)
 time.sleep(1)
 limit = time.monotonic() + 60
 # Publishers go on; what has its receipt by now must be done.
@@ -152,6 +205,12 @@ seconds = time.monotonic() - started
 with state:
     print(json.dumps({
         "interruptions": interruptions, "acknowledged": len(wanted), "lost": len(wanted - delivered),
-        "undone": len(wanted - done - unknown), "repeated": len(repeated), "seconds": round(seconds, 1)}), flush=True)
+        "undone": len(wanted - done - unknown), "repeated": len(repeated), "seconds": round(seconds, 1),
+        "listeners": len(listeners), "absent": absent,
+        "heard": min((len(listener.names) for listener in listeners), default=0),
+        "repeatedEvents": sum(listener.repeated for listener in listeners),
+        "unorderedEvents": sum(listener.unordered for listener in listeners)}), flush=True)
+for listener in listeners:
+    listener.process.kill()
 server.kill()
 os._exit(0)
