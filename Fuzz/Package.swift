@@ -10,6 +10,7 @@ let package = Package(
   dependencies: [
     .package(name: "DataVault", path: ".."),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
   ],
   targets: [
     .systemLibrary(
@@ -25,6 +26,8 @@ let package = Package(
         .product(name: "MessagingQueue", package: "DataVault"),
         .product(name: "MessagingServer", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),
       ],

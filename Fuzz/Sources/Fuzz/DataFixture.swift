@@ -17,8 +17,7 @@ final class DataFixture {
 
   private let streams = [0, 1].map { SealedStream(keyNumber: $0, context: DataFixture.context) }
   private let templates: [(plaintext: [UInt8], sealed: [UInt8])]
-  // Never 0: from 0 the generator would produce only 0, and every piece would have one byte.
-  private var randomState: UInt64 = 1
+  private var pieces = Pieces([])
 
   init() {
     let streams = streams
@@ -34,7 +33,7 @@ final class DataFixture {
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
     guard input.count > 1 else { return }
-    randomState = input.reduce(0x9E37_79B9_7F4A_7C15) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } | 1
+    pieces = Pieces(input)
     let rest = UnsafeBufferPointer(rebasing: input.dropFirst())
     switch input[0] & 3 {
     case 0: changed(rest)
@@ -75,7 +74,7 @@ final class DataFixture {
     for start in stride(from: 0, to: min(input.count - 2, 18), by: 3) {
       chunks.append(chunk(input[start], Int(input[start + 1]) << 8 | Int(input[start + 2]), chunks))
     }
-    let sealed = streams[Int(randomState >> 40) % 2].seal(chunks)
+    let sealed = streams[Int(pieces.next() >> 40) % 2].seal(chunks)
     let outcome = open(sealed, context: Self.context)
     let plaintext = chunks.flatMap(\.plaintext)
     require(
@@ -111,7 +110,7 @@ final class DataFixture {
       preconditionFailure("a new stream cannot be started")
     }
     var sealed = encryptor.header
-    for piece in pieces(of: plaintext) {
+    for piece in pieces.cut(plaintext) {
       guard let bytes = try? encryptor.update(Array(piece).span.bytes) else {
         preconditionFailure("a piece cannot be sealed")
       }
@@ -134,7 +133,7 @@ final class DataFixture {
         var decryptor = try DataProbe.decryptor(
           dataKeys: Self.dataKeys, header: Array(sealed.prefix(44)), context: context)
       else { return (given, false) }
-      for piece in pieces(of: Array(sealed.dropFirst(44))) {
+      for piece in pieces.cut(Array(sealed.dropFirst(44))) {
         given += try decryptor.update(Array(piece).span.bytes).withUnsafeBytes { Array($0) }
       }
       given += try decryptor.finish().withUnsafeBytes { Array($0) }
@@ -144,19 +143,5 @@ final class DataFixture {
       require(codes.contains(error.code), "an unexpected error: \(error)")
       return (given, false)
     }
-  }
-
-  private func pieces(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
-    var pieces: [ArraySlice<UInt8>] = []
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      randomState ^= randomState << 13
-      randomState ^= randomState >> 7
-      randomState ^= randomState << 17
-      let scale = 1 << (Int(randomState >> 8) % 18)
-      pieces.append(rest.prefix(1 + Int(randomState >> 32) % scale))
-      rest = rest.dropFirst(pieces[pieces.count - 1].count)
-    }
-    return pieces
   }
 }

@@ -21,6 +21,10 @@ private struct Harness {
     case "target": return Harness(run: TargetFixture().run)
     case "json": return Harness(run: JSONFixture().run)
     case "filter": return Harness(run: FilterFixture().run)
+    case "websocket": return Harness(run: WebSocketFixture().run)
+    case "pusher": return Harness(run: PusherFixture().run)
+    case "stomp": return Harness(run: STOMPFixture().run)
+    case "credentials": return Harness(run: CredentialsFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)

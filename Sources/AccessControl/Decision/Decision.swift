@@ -71,7 +71,7 @@ public struct Decision: Sendable, Hashable {
   /// is not known, and for a refusal.
   public let end: Date?
 
-  static func allowed(_ reason: Reason, until end: Date? = nil) -> Decision {
+  package static func allowed(_ reason: Reason, until end: Date? = nil) -> Decision {
     Decision(isAllowed: true, reason: reason, end: end)
   }
 
