@@ -5,6 +5,9 @@ internal import StrictJSON
 /// A request to the authorization endpoint, `POST /pusher/auth/KEY`, as stock clients send it for a channel that needs
 /// an authority.
 struct PusherAuthorizing: Sendable {
+  /// The key of the application is behind it.
+  private static let path = "/pusher/auth/".utf8
+
   /// The application's key.
   let key: String
   /// The form, read as parameters are: clients leave characters unencoded, and `;` is one of a name.
@@ -12,11 +15,10 @@ struct PusherAuthorizing: Sendable {
 
   /// Nil for another path.
   init?(_ request: RawRequest) {
-    let segments = request.path.split(separator: UInt8(ascii: "/"))
-    guard request.method == "POST", segments.count == 3,
-      segments[0].elementsEqual("pusher".utf8), segments[1].elementsEqual("auth".utf8)
-    else { return nil }
-    key = String(decoding: PercentEncoding.decode(segments[2]), as: UTF8.self)
+    guard request.method == "POST", request.path.starts(with: Self.path) else { return nil }
+    let key = request.path.dropFirst(Self.path.count)
+    guard !key.isEmpty, !key.contains(UInt8(ascii: "/")) else { return nil }
+    self.key = String(decoding: PercentEncoding.decode(key), as: UTF8.self)
     form = RawRequest(method: request.method, target: [UInt8(ascii: "?")] + request.body)
   }
 

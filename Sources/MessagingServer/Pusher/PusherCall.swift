@@ -19,6 +19,10 @@ struct PusherPath: Sendable, Equatable {
 
   /// Nil for another path.
   init?(_ request: RawRequest) {
+    // Before the path is split: that of another protocol can have a message.
+    guard ["/apps/", "/users/"].contains(where: { request.path.starts(with: $0.utf8) }) else {
+      return nil
+    }
     var segments = request.path.dropFirst().split(
       separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
     ).map { String(decoding: PercentEncoding.decode($0), as: UTF8.self) }
