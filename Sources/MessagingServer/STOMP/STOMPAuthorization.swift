@@ -1,6 +1,7 @@
 internal import AccessControl
 internal import ApplicationStore
 internal import Foundation
+internal import MessagingQueue
 internal import VaultCrypto
 
 /// The application that a client names, and who the client is.
@@ -97,6 +98,29 @@ extension OpenHome {
         message: "too many wrong passwords: connect again in \(seconds) seconds", status: 429)
     case .busy:
       throw STOMPEnding(message: "too many logins at this moment: connect again", status: 503)
+    }
+  }
+}
+
+extension STOMPConnection.Established {
+  func decide(
+    _ operation: AccessOperation, _ channel: ChannelName, _ consumer: Consumer, _ now: Date
+  ) -> Decision {
+    guard let name = try? Name(consumer.name) else { return .refused(.notApplicable) }
+    return home.directory.decide(
+      principal, operation, Resource(.consumer(name, of: channel), of: application.id), at: now)
+  }
+
+  /// Whether the client can get the messages of a destination, and how it ends if not.
+  func decide(_ destination: STOMPDestination, _ now: Date) -> (Decision, STOMPEnding) {
+    switch destination {
+    case .topic(let channel):
+      let decision = home.directory.decide(
+        principal, .subscribe, Resource(.channel(channel), of: application.id), at: now)
+      return (decision, .forbidden(decision.ground(of: .subscribe, on: .channel(channel))))
+    case .queue(let channel, let consumer):
+      let decision = decide(.lease, channel, consumer, now)
+      return (decision, .forbidden(decision.ground(of: .lease, on: .channel(channel))))
     }
   }
 }

@@ -8,7 +8,7 @@ internal import Realtime
 /// One connection of STOMP: does what its ``STOMPSession`` says, on its event loop.
 final class STOMPConnection: ClientSession {
   /// What a connection has once it is known who connects.
-  fileprivate struct Established {
+  struct Established {
     let home: OpenHome
     let application: DirectoryEntry
     let principal: Principal
@@ -378,28 +378,5 @@ final class STOMPConnection: ClientSession {
     established.home.stompSessions.remove(established.handle)
     let tokens = session.tokens
     if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: isLost)) }
-  }
-}
-
-extension STOMPConnection.Established {
-  func decide(
-    _ operation: AccessOperation, _ channel: ChannelName, _ consumer: Consumer, _ now: Date
-  ) -> Decision {
-    guard let name = try? Name(consumer.name) else { return .refused(.notApplicable) }
-    return home.directory.decide(
-      principal, operation, Resource(.consumer(name, of: channel), of: application.id), at: now)
-  }
-
-  /// Whether the client can get the messages of a destination, and how it ends if not.
-  func decide(_ destination: STOMPDestination, _ now: Date) -> (Decision, STOMPEnding) {
-    switch destination {
-    case .topic(let channel):
-      let decision = home.directory.decide(
-        principal, .subscribe, Resource(.channel(channel), of: application.id), at: now)
-      return (decision, .forbidden(decision.ground(of: .subscribe, on: .channel(channel))))
-    case .queue(let channel, let consumer):
-      let decision = decide(.lease, channel, consumer, now)
-      return (decision, .forbidden(decision.ground(of: .lease, on: .channel(channel))))
-    }
   }
 }
