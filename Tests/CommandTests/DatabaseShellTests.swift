@@ -123,7 +123,9 @@ import VaultCrypto
       Data(key.map { String(format: "%02x", $0) }.joined().utf8),
     ]
     func requireNoKey(_ path: String) {
-      guard let bytes = FileManager.default.contents(atPath: path) else { return }
+      // The kernel's files report no size, so they are read to their end.
+      let file = FileHandle(forReadingAtPath: path)
+      guard let bytes = try? file?.readToEnd() else { return }
       for form in forms { #expect(bytes.range(of: form) == nil, "\(path)") }
     }
     for id in [process, shell.child.id] {

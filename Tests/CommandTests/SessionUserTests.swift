@@ -32,7 +32,7 @@ struct SessionUserTests {
     #expect(try unlock("messaging", "1s") == 0)
     try waitUntil { try user.run(home, "items", "messaging").status == 77 }
     // Root reads the kernel's list of keys.
-    let rows = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+    let rows = try ProcFile.text("/proc/keys").split(separator: "\n")
     let mine = rows.filter { $0.contains(" \(user.id) ") && $0.contains("datavault:") }
     #expect(mine.allSatisfy { $0.contains(" expd ") }, "\(mine)")
   }

@@ -76,7 +76,7 @@ import Testing
     let deadline = Date().addingTimeInterval(120)
     // See proc_locks(5).
     let wait = try Regex("-> FLOCK .* \(child.id) ")
-    while try String(contentsOfFile: "/proc/locks", encoding: .utf8).firstMatch(of: wait) == nil {
+    while try ProcFile.text("/proc/locks").firstMatch(of: wait) == nil {
       user.readOutput(milliseconds: 10)
       try #require(user.seen.isEmpty && Date() < deadline, "it did not wait")
     }

@@ -44,11 +44,8 @@ import Testing
   }
 
   private func memoryFlags(at address: UInt) throws -> Set<Substring> {
-    // The file reports no size, so it is read to its end.
-    let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
-    let maps = String(decoding: try #require(try file.readToEnd()), as: UTF8.self)
     var isInside = false
-    for line in maps.split(separator: "\n") {
+    for line in try ProcFile.text("/proc/self/smaps").split(separator: "\n") {
       let bounds = line.prefix { $0 != " " }.split(separator: "-")
       if bounds.count == 2, let low = UInt(bounds[0], radix: 16),
         let high = UInt(bounds[1], radix: 16)
