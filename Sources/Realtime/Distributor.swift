@@ -8,7 +8,7 @@ package struct SubscriberID: Sendable, Hashable {
 /// Decides which subscriber gets which events, from memory.
 ///
 /// It does no I/O. A subscriber polls: it gets all its events after a place, or waits for the next ones and is then
-/// forgotten.
+/// forgotten. A feed gets the events of its channels as they come, until it ends.
 struct Distributor {
   /// What to do for a subscriber that polls.
   enum Answer {
@@ -26,6 +26,8 @@ struct Distributor {
   struct Distribution {
     /// Waiting subscribers, each of which is forgotten.
     var woken: [(id: SubscriberID, events: Events)] = []
+    /// Feeds, each with the events of its channels.
+    var fed: [SubscriberID: [LiveEvent]] = [:]
     /// Senders whose events have their places.
     var sent: [(id: UInt64, timetokens: [Timetoken])] = []
   }
@@ -40,6 +42,10 @@ struct Distributor {
   private var places: EphemeralPlaces
   private var subscribers: [SubscriberID: Subscriber] = [:]
   private var waiting: [Channel: Set<SubscriberID>] = [:]
+  /// The channels of each feed.
+  private var feeds: [SubscriberID: Set<Channel>] = [:]
+  /// The feeds of each channel.
+  private var followers: [Channel: Set<SubscriberID>] = [:]
 
   /// - Parameter window: empty, at the end of the log.
   init(_ window: EventWindow, _ limits: EphemeralPlaces.Limits = EphemeralPlaces.Limits()) {
@@ -92,6 +98,29 @@ struct Distributor {
     }
   }
 
+  // MARK: Feeds
+
+  /// Takes a feed without channels.
+  mutating func openFeed(_ id: SubscriberID) { feeds[id] = [] }
+
+  /// Gives a feed the events of a channel from now on.
+  mutating func add(_ channel: Channel, to id: SubscriberID) {
+    guard feeds[id]?.insert(channel).inserted == true else { return }
+    followers[channel, default: []].insert(id)
+  }
+
+  mutating func remove(_ channel: Channel, from id: SubscriberID) {
+    guard feeds[id]?.remove(channel) != nil else { return }
+    followers[channel]?.remove(id)
+    if followers[channel]?.isEmpty == true { followers[channel] = nil }
+  }
+
+  /// Forgets a feed.
+  mutating func closeFeed(_ id: SubscriberID) {
+    for channel in feeds[id] ?? [] { remove(channel, from: id) }
+    feeds[id] = nil
+  }
+
   // MARK: Events
 
   /// The place after which the log is to be read next.
@@ -134,7 +163,9 @@ struct Distributor {
   private mutating func distribute(_ batch: EphemeralPlaces.Batch) -> Distribution {
     window.append(batch.events, end: Timetoken(unchecked: places.end))
     var woken: [SubscriberID: Events] = [:]
+    var fed: [SubscriberID: [LiveEvent]] = [:]
     for event in batch.events {
+      for id in followers[event.message.channel] ?? [] { fed[id, default: []].append(event) }
       for topic in event.topics {
         for id in waiting[topic] ?? [] {
           guard let subscriber = subscribers[id], event.place > subscriber.place else { continue }
@@ -144,6 +175,7 @@ struct Distributor {
       }
     }
     for id in woken.keys { remove(id) }
-    return Distribution(woken: woken.map { ($0.key, $0.value) }, sent: batch.sent)
+    return Distribution(
+      woken: woken.map { ($0.key, $0.value) }, fed: fed, sent: batch.sent)
   }
 }

@@ -21,30 +21,36 @@ package final class Realtime: Sendable {
     var distributor: Distributor
     /// Subscribers that wait or whose log is being read.
     var handlers: [SubscriberID: Handler] = [:]
+    var feeds: [SubscriberID: LiveFeed.Handler] = [:]
     /// Senders whose events wait for places.
     var senders: [UInt64: Sender] = [:]
     var nextNumber: UInt64 = 0
     /// Why the distribution has ended.
     var failure: EngineError?
+    /// What is to be called, in its order.
+    var calls: [@Sendable () -> Void] = []
+    /// Whether a thread makes the calls.
+    var isCalling = false
 
     mutating func makeNumber() -> UInt64 {
       nextNumber += 1
       return nextNumber
     }
 
-    /// What to call after the state is unlocked.
-    mutating func calls(of distribution: Distributor.Distribution) -> [@Sendable () -> Void] {
-      let woken = distribution.woken.compactMap { id, events in
-        handlers.removeValue(forKey: id).map { handler in
-          { @Sendable in handler(.success(events)) }
-        }
+    /// Notes the calls of a distribution, for ``Realtime/makeCalls()``.
+    mutating func call(_ distribution: Distributor.Distribution) {
+      for (id, events) in distribution.woken {
+        guard let handler = handlers.removeValue(forKey: id) else { continue }
+        calls.append { handler(.success(events)) }
       }
-      let sent = distribution.sent.compactMap { id, timetokens in
-        senders.removeValue(forKey: id).map { sender in
-          { @Sendable in sender.resume(returning: .success(timetokens)) }
-        }
+      for (id, events) in distribution.fed {
+        guard let handler = feeds[id] else { continue }
+        calls.append { handler(events) }
       }
-      return woken + sent
+      for (id, timetokens) in distribution.sent {
+        guard let sender = senders.removeValue(forKey: id) else { continue }
+        calls.append { sender.resume(returning: .success(timetokens)) }
+      }
     }
   }
 
@@ -108,21 +114,24 @@ package final class Realtime: Sendable {
     if messages.isEmpty { return [] }
     let result = await withCheckedContinuation { (sender: Sender) in
       let now = engine.clockTicks
-      let (failure, calls) = state.withLock { state in
+      let isDistributed: Result<Bool, EngineError> = state.withLock { state in
         do throws(EngineError) {
           if let failure = state.failure { throw failure }
           let number = state.makeNumber()
           let distribution = try state.distributor.send(messages, as: number, now: now)
           state.senders[number] = sender
-          return (EngineError?.none, distribution.map { state.calls(of: $0) })
+          if let distribution { state.call(distribution) }
+          return .success(distribution != nil)
         } catch {
-          return (error, [])
+          return .failure(error)
         }
       }
-      if let failure { return sender.resume(returning: .failure(failure)) }
+      switch isDistributed {
+      case .success(true): makeCalls()
       // The run is the only waiter that has to look.
-      guard let calls else { return engine.notifier.wake(in: []) }
-      for call in calls { call() }
+      case .success(false): engine.notifier.wake(in: [])
+      case .failure(let error): sender.resume(returning: .failure(error))
+      }
     }
     return try result.get()
   }
@@ -207,13 +216,63 @@ package final class Realtime: Sendable {
     }
   }
 
+  // MARK: Feeds
+
+  /// Gives the handler the events of channels that are added, in their order.
+  func openFeed(_ handler: @escaping LiveFeed.Handler) -> SubscriberID {
+    state.withLock { state in
+      let id = SubscriberID(number: state.makeNumber())
+      guard state.failure == nil else { return id }
+      state.distributor.openFeed(id)
+      state.feeds[id] = handler
+      return id
+    }
+  }
+
+  func add(_ channel: Channel, to id: SubscriberID) {
+    state.withLock { $0.distributor.add(channel, to: id) }
+  }
+
+  func remove(_ channel: Channel, from id: SubscriberID) {
+    state.withLock { $0.distributor.remove(channel, from: id) }
+  }
+
+  func closeFeed(_ id: SubscriberID) {
+    // Released after the state is unlocked.
+    _ = state.withLock { state in
+      state.distributor.closeFeed(id)
+      return state.feeds.removeValue(forKey: id)
+    }
+  }
+
+  // MARK: Distribution
+
   /// - Returns: whether places must be reserved.
   private func distribute(_ tail: LogTail) -> Bool {
-    let (calls, needsReservation) = state.withLock { state in
-      (state.calls(of: state.distributor.take(tail)), state.distributor.needsReservation)
+    let needsReservation = state.withLock { state in
+      state.call(state.distributor.take(tail))
+      return state.distributor.needsReservation
     }
-    for call in calls { call() }
+    makeCalls()
     return needsReservation
+  }
+
+  /// Makes the calls in their order; a thread that makes them already makes these too.
+  private func makeCalls() {
+    let isFirst = state.withLock { state in
+      defer { state.isCalling = true }
+      return !state.isCalling
+    }
+    guard isFirst else { return }
+    while true {
+      let calls = state.withLock { state in
+        defer { state.calls = [] }
+        state.isCalling = !state.calls.isEmpty
+        return state.calls
+      }
+      if calls.isEmpty { return }
+      for call in calls { call() }
+    }
   }
 
   private func finish(_ id: SubscriberID, _ result: Result<Events, EngineError>) {
@@ -221,13 +280,15 @@ package final class Realtime: Sendable {
   }
 
   private func end(_ error: EngineError) {
-    let (handlers, senders) = state.withLock { state in
+    let (handlers, senders, feeds) = state.withLock { state in
       state.failure = error
-      defer { (state.handlers, state.senders) = ([:], [:]) }
+      defer { (state.handlers, state.senders, state.feeds) = ([:], [:], [:]) }
       for id in state.handlers.keys { state.distributor.remove(id) }
-      return (state.handlers.values, state.senders.values)
+      for id in state.feeds.keys { state.distributor.closeFeed(id) }
+      return (state.handlers.values, state.senders.values, state.feeds)
     }
     for handler in handlers { handler(.failure(error)) }
     for sender in senders { sender.resume(returning: .failure(error)) }
+    withExtendedLifetime(feeds) {}
   }
 }

@@ -1,4 +1,5 @@
 import AccessControl
+import MessagingQueue
 import StrictJSON
 import TestSupport
 import Testing
@@ -92,6 +93,17 @@ import Testing
 
   // MARK: - What the server sends
 
+  private func message(
+    _ text: String, _ change: (inout MessageNotes) -> Void
+  ) throws -> PusherEvent {
+    var notes = MessageNotes()
+    change(&notes)
+    let message = LogMessage(
+      timetoken: try #require(Timetoken(rawValue: 17_000_000_000_000_000)),
+      channel: try Channel("shop/a"), payload: Array(text.utf8), headers: notes.headers)
+    return .message(try #require(PusherMessage(message)))
+  }
+
   @Test func `data is a string everywhere, but an object in an error, without a channel`() throws {
     var roster = PusherRoster()
     let member = try PusherMember(#"{"user_id":1,"user_info":{"n":"é"}}"#)
@@ -103,8 +115,12 @@ import Testing
       text(.refused(channel: "private-a", .unauthorized("why"))), text(.cacheMiss(channel: "a")),
       text(.memberAdded(channel: "presence-a", member)),
       text(.memberRemoved(channel: "presence-a", userID: "1")),
-      text(.message(channel: "a", name: "e", data: Array(#"{"x":1}"#.utf8), userID: nil)),
-      text(.message(channel: "a", name: "\"", data: Array("t".utf8), userID: "u")),
+      text(try message(#"{"x":1}"#) { $0.eventName = "e" }),
+      text(
+        try message("t") {
+          $0.eventName = "\""
+          $0.userID = "u"
+        }),
       text(.error(code: 4001, message: "why")), text(.error(code: nil, message: "why")),
     ]
     #expect(

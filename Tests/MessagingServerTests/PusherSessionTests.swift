@@ -4,6 +4,7 @@ import MessagingQueue
 import Testing
 
 @testable import MessagingServer
+@testable import Realtime
 
 /// The state machine of a connection, without a socket and without a clock.
 struct PusherSessionTests {
@@ -49,7 +50,7 @@ struct PusherSessionTests {
     actions.compactMap { if case .send(let event) = $0 { event } else { nil } }
   }
 
-  private func message(
+  private func logged(
     _ text: String, at place: Int64, in channel: String = "a",
     _ change: (inout MessageNotes) -> Void = { _ in }
   ) throws -> LogMessage {
@@ -60,10 +61,17 @@ struct PusherSessionTests {
       channel: try Channel("shop/\(channel)"), payload: Array(text.utf8), headers: notes.headers)
   }
 
+  private func message(
+    _ text: String, at place: Int64, in channel: String = "a",
+    _ change: (inout MessageNotes) -> Void = { _ in }
+  ) throws -> PusherMessage {
+    try #require(PusherMessage(try logged(text, at: place, in: channel, change)))
+  }
+
   private func texts(_ actions: [PusherSession.Action]) -> [String] {
     sent(actions).compactMap {
-      if case .message(_, _, let data, _) = $0 {
-        String(decoding: data, as: UTF8.self)
+      if case .message(let message) = $0 {
+        String(decoding: message.data, as: UTF8.self)
       } else {
         nil
       }
@@ -162,34 +170,50 @@ struct PusherSessionTests {
     throws
   {
     _ = try subscribe("a")
-    let event = PusherEvent.message(
-      channel: "a", name: "message", data: Array(#"{"x":1}"#.utf8), userID: nil)
-    #expect(sent(session.deliver(try message(#"{"x":1}"#, at: 100))) == [event])
-    var bytes = try message("", at: 200)
-    bytes = LogMessage(
-      timetoken: bytes.timetoken, channel: bytes.channel, payload: [0xFF], headers: [:])
-    #expect(texts(session.deliver(bytes)) == ["/w=="])
+    let event = try message(#"{"x":1}"#, at: 100)
+    #expect(sent(session.deliver(event)) == [.message(event)])
+    #expect(
+      String(decoding: event.bytes, as: UTF8.self)
+        == #"{"event":"message","channel":"a","data":"{\"x\":1}"}"#)
+    let bytes = LogMessage(
+      timetoken: event.timetoken, channel: try Channel("shop/a"), payload: [0xFF], headers: [:])
+    #expect(PusherMessage(bytes)?.data == Array("/w==".utf8))
   }
 
   @Test mutating func `the excluded connection does not get an event, presence none does`() throws {
     _ = try subscribe("a")
     #expect(session.deliver(try message("1", at: 100) { $0.excludedSocketID = "1.2" }).isEmpty)
-    #expect(session.deliver(try message("1", at: 100) { $0.kind = .presence }).isEmpty)
+    #expect(PusherMessage(try logged("1", at: 100) { $0.kind = .presence }) == nil)
     #expect(
       texts(session.deliver(try message("1", at: 100) { $0.excludedSocketID = "1.20" })) == ["1"])
   }
 
-  @Test mutating func `a user id comes from the signature, not from a publisher's own name`() throws
-  {
-    _ = try subscribe("a")
-    let named = session.deliver(
-      try message("1", at: 100) {
-        $0.publisher = "admin"
-        $0.eventName = "e"
-      })
-    #expect(sent(named) == [.message(channel: "a", name: "e", data: [0x31], userID: nil)])
-    let signed = session.deliver(try message("1", at: 100) { $0.userID = "u" })
-    #expect(sent(signed) == [.message(channel: "a", name: "message", data: [0x31], userID: "u")])
+  @Test func `a user id comes from the signature, not from a publisher's own name`() throws {
+    let named = try message("1", at: 100) {
+      $0.publisher = "admin"
+      $0.eventName = "e"
+    }
+    #expect(
+      String(decoding: named.bytes, as: UTF8.self) == #"{"event":"e","channel":"a","data":"1"}"#)
+    let signed = try message("1", at: 100) { $0.userID = "u" }
+    #expect(
+      String(decoding: signed.bytes, as: UTF8.self)
+        == #"{"event":"message","channel":"a","data":"1","user_id":"u"}"#)
+  }
+
+  @Test func `an event is made once for all subscribers, and one of presence for none`() throws {
+    let broadcast = PusherBroadcast()
+    let event = LiveEvent(try logged("1", at: 100), isStored: true)
+    let other = LiveEvent(try logged("2", at: 100), isStored: true)
+    let presence = LiveEvent(try logged("1", at: 100) { $0.kind = .presence }, isStored: false)
+    for _ in 0..<2 {
+      let made = (0..<2).map { _ in broadcast.message(of: event)?.bytes ?? [] }
+      #expect(
+        made[0].withUnsafeBytes { $0.baseAddress } == made[1].withUnsafeBytes { $0.baseAddress })
+      #expect(broadcast.message(of: event)?.data == [0x31])
+      #expect(broadcast.message(of: other)?.data == [0x32])
+      #expect(broadcast.message(of: presence) == nil)
+    }
   }
 
   // MARK: - Cache channels
@@ -226,8 +250,8 @@ struct PusherSessionTests {
   }
 
   @Test func `a cache has the newest message that history shows, for 30 minutes`() throws {
-    let hidden = try message("2", at: 200) { $0.isHidden = true }
-    let shown = try message("1", at: 100)
+    let hidden = try logged("2", at: 200) { $0.isHidden = true }
+    let shown = try logged("1", at: 100)
     let date = shown.timetoken.date
     #expect(PusherCache.message(in: [], at: date) == nil)
     #expect(PusherCache.message(in: [hidden], at: date) == nil)

@@ -11,8 +11,7 @@ import Testing
   private final class Received: Sendable {
     private let list = Mutex<[String]>([])
 
-    func take(_ result: Result<[LiveEvent], EngineError>) {
-      guard case .success(let events) = result else { return }
+    func take(_ events: [LiveEvent]) {
       list.withLock { list in
         list += events.map { String(decoding: $0.message.payload, as: UTF8.self) }
       }
@@ -68,7 +67,6 @@ import Testing
       try await received.wait(for: "end")
       #expect(received.texts == ["b", "a", "end"])
       feed.end()
-      #expect(realtime.waitingCount == 0)
     }
   }
 
@@ -92,47 +90,62 @@ import Testing
     }
   }
 
-  @Test func `changes that are polled later together lose and repeat nothing`() async throws {
-    let later = Mutex<[@Sendable () -> Void]>([])
-    func poll() {
-      let bodies = later.withLock { later in
-        defer { later = [] }
-        return later
-      }
-      for body in bodies { body() }
-    }
+  @Test func `events of several threads come on one at a time, in their order`() async throws {
     try await whileDistributing {
-      let feed = LiveFeed(realtime, schedule: { body in later.withLock { $0.append(body) } }) {
-        [received] in received.take($0)
+      let isInside = Atomic(false)
+      let places = Mutex<[Timetoken]>([])
+      let feed = LiveFeed(realtime) { events in
+        let wasInside = isInside.exchange(true, ordering: .sequentiallyConsistent)
+        #expect(!wasInside)
+        places.withLock { $0 += events.map(\.message.timetoken) }
+        isInside.store(false, ordering: .sequentiallyConsistent)
       }
       feed.add(a)
-      poll()
-      try await publish("1", to: a)
-      try await received.wait(for: "1")
-      let place = realtime.place
-      feed.add(b)
-      feed.remove(a)
-      feed.add(a)
-      for number in 2...4 { try await publish("\(number)", to: number == 3 ? b : a) }
-      while realtime.place == place { try await Task.sleep(for: .milliseconds(1)) }
-      #expect(received.texts == ["1"])
-      #expect(realtime.waitingCount == 0)
-      poll()
-      try await received.wait(for: "4")
-      #expect(received.texts == ["1", "2", "3", "4"])
+      await withThrowingTaskGroup { group in
+        for number in 0..<8 {
+          group.addTask { [self] in
+            for _ in 0..<50 {
+              if number < 2 {
+                try await publish("stored", to: a)
+              } else {
+                try await realtime.send([Message(channel: a, payload: [1])])
+              }
+            }
+          }
+        }
+      }
+      while places.withLock({ $0.count }) < 400 { try await Task.sleep(for: .milliseconds(1)) }
+      let all = places.withLock { $0 }
+      #expect(all.count == 400)
+      #expect(zip(all, all.dropFirst()).allSatisfy { $0 < $1 })
       feed.end()
     }
   }
 
-  @Test func `the end of the distribution ends a feed`() async throws {
-    let ends = AsyncStream.makeStream(of: EngineError.Code.self)
+  @Test func `the end of a feed and of the distribution release what it holds`() async throws {
+    weak var ended: Received?
+    weak var left: Received?
     try await whileDistributing {
-      let feed = LiveFeed(realtime) { result in
-        if case .failure(let error) = result { ends.continuation.yield(error.code) }
+      for isEnded in [true, false] {
+        let received = Received()
+        let feed = LiveFeed(realtime) { received.take($0) }
+        feed.add(a)
+        try await publish("1", to: a)
+        try await received.wait(for: "1")
+        if isEnded {
+          ended = received
+          feed.end()
+          feed.add(a)
+        } else {
+          left = received
+        }
       }
-      feed.add(a)
+      #expect(ended == nil)
+      #expect(left != nil)
     }
-    var iterator = ends.stream.makeAsyncIterator()
-    #expect(await iterator.next() == .stopped)
+    #expect(left == nil)
+    let late = LiveFeed(realtime) { [received] in received.take($0) }
+    late.add(a)
+    late.end()
   }
 }

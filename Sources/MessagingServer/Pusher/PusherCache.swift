@@ -11,22 +11,22 @@ enum PusherCache {
   /// What a cache has of the newest messages of a channel; nil if there is none.
   static func message(in page: [LogMessage], at now: Date) -> LogMessage? {
     guard let message = page.first(where: { MessageNotes($0.headers).isInHistory(at: now) }),
-      now < end(of: message)
+      now < end(of: message.timetoken)
     else { return nil }
     return message
   }
 
   /// When a message is too old.
-  static func end(of message: LogMessage) -> Date {
-    message.timetoken.date.addingTimeInterval(Double(maximumAge.components.seconds))
+  static func end(of timetoken: Timetoken) -> Date {
+    timetoken.date.addingTimeInterval(Double(maximumAge.components.seconds))
   }
 }
 
 extension OpenHome {
   /// The newest message of a channel that a cache has; nil if there is none.
-  func newestMessage(of channel: Channel) async throws(EngineError) -> LogMessage? {
+  func newestMessage(of channel: Channel) async throws(EngineError) -> PusherMessage? {
     let page = try await engine.history(
       of: channel, in: .newestFirst, maximumCount: PusherCache.lookCount)
-    return PusherCache.message(in: page, at: now())
+    return PusherCache.message(in: page, at: now()).flatMap { PusherMessage($0) }
   }
 }

@@ -92,12 +92,7 @@ final class PusherConnection: ClientSession {
   ) throws(PusherEnding) {
     let socketID = service.makeSocketID()
     let handle = PusherHub.Handle(self, application: application.id, on: eventLoop)
-    // A failure needs nothing: the home closes, and ends its connections.
-    // After the messages that have come together.
-    let feed = LiveFeed(home.realtime, schedule: { eventLoop.execute($0) }) { result in
-      guard case .success(let events) = result else { return }
-      handle.tell { $0.deliver(events) }
-    }
+    let feed = LiveFeed(home.realtime) { events in handle.tell { $0.deliver(events) } }
     guard home.pusherSessions.add(handle) else { throw .sealed }
     established = Established(
       home: home, application: application, client: client, handle: handle, feed: feed,
@@ -115,7 +110,10 @@ final class PusherConnection: ClientSession {
   }
 
   private func deliver(_ events: [LiveEvent]) {
-    for event in events { perform { $0.deliver(event.message) } }
+    for event in events {
+      guard let message = established?.home.pusherBroadcast.message(of: event) else { continue }
+      perform { $0.deliver(message) }
+    }
   }
 
   func clientIsSlow() { end(.slow) }
@@ -210,7 +208,7 @@ final class PusherConnection: ClientSession {
     }
   }
 
-  private func didReadCache(_ channel: PusherChannel, _ number: Int, _ message: LogMessage?) {
+  private func didReadCache(_ channel: PusherChannel, _ number: Int, _ message: PusherMessage?) {
     perform { $0.didReadCache(channel, number: number, message) }
   }
 

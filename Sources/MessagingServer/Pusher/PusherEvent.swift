@@ -1,5 +1,3 @@
-internal import Foundation
-internal import MessagingQueue
 internal import StrictJSON
 
 /// What this server sends to a client of Pusher's protocol.
@@ -16,21 +14,12 @@ enum PusherEvent: Sendable, Equatable {
   case cacheMiss(channel: String)
   case memberAdded(channel: String, PusherMember)
   case memberRemoved(channel: String, userID: String)
-  case message(channel: String, name: String, data: [UInt8], userID: String?)
+  case message(PusherMessage)
 
   /// How long a client waits in silence before it pings, in seconds.
   ///
   /// JavaScript's client never connects without it.
   static let activitySeconds = 120
-
-  /// The event of a message of any protocol.
-  init(_ message: LogMessage, _ notes: MessageNotes, channel: String) {
-    self = .message(
-      channel: channel, name: notes.eventName ?? MessageNotes.standardEventName,
-      data: String(validating: message.payload, as: UTF8.self) == nil
-        ? Array(Data(message.payload).base64EncodedString().utf8) : message.payload,
-      userID: notes.userID)
-  }
 
   /// The JSON.
   var bytes: [UInt8] {
@@ -63,16 +52,16 @@ enum PusherEvent: Sendable, Equatable {
       Self.event(
         "pusher_internal:member_removed", channel: channel,
         data: JSONValue.object([JSONMember("user_id", .string(userID))]).text)
-    case .message(let channel, let name, let data, let userID):
-      Self.event(name, channel: channel, userID: userID, data: data)
+    case .message(let message): message.bytes
     }
   }
 
   private static func event(_ name: String, channel: String? = nil, data: String) -> [UInt8] {
-    event(name, channel: channel, userID: nil, data: Array(data.utf8))
+    json(name, channel: channel, userID: nil, data: Array(data.utf8))
   }
 
-  private static func event(
+  /// The JSON of an event whose data is a string.
+  static func json(
     _ name: String, channel: String?, userID: String?, data: [UInt8]
   ) -> [UInt8] {
     var json: [UInt8] = []

@@ -188,19 +188,15 @@ struct PusherExchange: Sendable {
     run {
       let name = try application.channel(channel.name)
       let message = try await home.newestMessage(of: name)
-      let cache = message.map { cached($0, text) } ?? .null
+      let cache = message.map { cached($0) } ?? .null
       return .pusher(json: .object(members + [JSONMember("cache", cache)]))
     }
   }
 
-  private func cached(_ message: LogMessage, _ channel: String) -> JSONValue {
-    let seconds = PusherCache.end(of: message).timeIntervalSince(home.now())
-    guard
-      case .message(_, _, let data, _) = PusherEvent(
-        message, MessageNotes(message.headers), channel: channel)
-    else { return .null }
+  private func cached(_ message: PusherMessage) -> JSONValue {
+    let seconds = PusherCache.end(of: message.timetoken).timeIntervalSince(home.now())
     return [
-      "data": .string(String(decoding: data, as: UTF8.self)),
+      "data": .string(String(decoding: message.data, as: UTF8.self)),
       "ttl": .integer(Int64(max(1, seconds.rounded(.up)))),
     ]
   }

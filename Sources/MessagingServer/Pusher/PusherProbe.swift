@@ -139,8 +139,8 @@ public enum PusherProbe {
     public mutating func deliver(
       _ number: Int64, of channel: String, isExcluded: Bool, isPresence: Bool
     ) -> [Action] {
-      guard let message = Self.message(number, channel, isExcluded, isPresence) else { return [] }
-      return perform(session.deliver(message))
+      Self.message(number, channel, isExcluded, isPresence).map { perform(session.deliver($0)) }
+        ?? []
     }
 
     /// The newest message of a cache channel was read; nil if there is none.
@@ -164,16 +164,17 @@ public enum PusherProbe {
 
     private static func message(
       _ number: Int64, _ channel: String, _ isExcluded: Bool, _ isPresence: Bool
-    ) -> LogMessage? {
+    ) -> PusherMessage? {
       var notes = MessageNotes()
       if isExcluded { notes.excludedSocketID = socketID }
       if isPresence { notes.kind = .presence }
       guard let name = try? Channel("fuzz/\(channel)"),
         let place = Timetoken(rawValue: 17_000_000_000_000_000 + number)
       else { return nil }
-      return LogMessage(
-        timetoken: place, channel: name, payload: Array(String(number).utf8),
-        headers: notes.headers)
+      return PusherMessage(
+        LogMessage(
+          timetoken: place, channel: name, payload: Array(String(number).utf8),
+          headers: notes.headers))
     }
 
     private mutating func perform(_ actions: [PusherSession.Action]) -> [Action] {

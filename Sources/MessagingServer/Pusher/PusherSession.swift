@@ -66,7 +66,7 @@ struct PusherSession {
   private enum Cache {
     case none
     /// What comes before the read ends waits.
-    case reading([LogMessage])
+    case reading([PusherMessage])
     /// The subscriber has the messages up to this one.
     case read(through: Timetoken)
   }
@@ -221,39 +221,35 @@ struct PusherSession {
   // MARK: - Events
 
   /// Takes the next event of a channel.
-  mutating func deliver(_ message: LogMessage) -> [Action] {
-    let text = message.channel.nameInApplication
-    guard let subscription = subscriptions[text] else { return [] }
+  mutating func deliver(_ message: PusherMessage) -> [Action] {
+    guard let subscription = subscriptions[message.channel] else { return [] }
     switch subscription.cache {
     case .none: break
     case .reading(var messages):
       guard messages.count < PusherLimits.waitingCount else { return [.end(.slow)] }
       messages.append(message)
-      subscriptions[text]?.cache = .reading(messages)
+      subscriptions[message.channel]?.cache = .reading(messages)
       return []
     case .read(let through): if message.timetoken <= through { return [] }
     }
-    return event(message, text).map { [.send($0)] } ?? []
+    return send(message)
   }
 
-  /// The event for this client; nil if it is not for it.
-  private func event(_ message: LogMessage, _ channel: String) -> PusherEvent? {
-    let notes = MessageNotes(message.headers)
-    guard notes.kind != .presence, notes.excludedSocketID != socketID else { return nil }
-    return PusherEvent(message, notes, channel: channel)
+  private func send(_ message: PusherMessage) -> [Action] {
+    message.excludedSocketID == socketID ? [] : [.send(.message(message))]
   }
 
   /// The newest message of a cache channel was read; nil if there is none.
   mutating func didReadCache(
-    _ channel: PusherChannel, number: Int, _ message: LogMessage?
+    _ channel: PusherChannel, number: Int, _ message: PusherMessage?
   ) -> [Action] {
     let text = channel.name.text
     guard let subscription = subscriptions[text], subscription.number == number,
       case .reading(let waiting) = subscription.cache
     else { return [] }
     subscriptions[text]?.cache = message.map { .read(through: $0.timetoken) } ?? .none
-    let first = message.map { event($0, text) } ?? .cacheMiss(channel: text)
-    return (first.map { [.send($0)] } ?? []) + waiting.flatMap { deliver($0) }
+    let first = message.map { send($0) } ?? [.send(.cacheMiss(channel: text))]
+    return first + waiting.flatMap { deliver($0) }
   }
 
   private mutating func relay(

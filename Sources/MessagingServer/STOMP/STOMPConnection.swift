@@ -226,11 +226,7 @@ final class STOMPConnection: ClientSession {
       let (application, principal) = try client.get()
       let handle = SessionHandle(self, application: application.id, on: transport.eventLoop)
       guard home.stompSessions.add(handle) else { throw .sealed }
-      // A failure needs nothing: the home closes, and ends its connections.
-      let feed = LiveFeed(home.realtime) { result in
-        guard case .success(let events) = result else { return }
-        handle.tell { $0.deliver(events) }
-      }
+      let feed = LiveFeed(home.realtime) { events in handle.tell { $0.deliver(events) } }
       self.application = application.id
       established = Established(
         home: home, application: application, principal: principal, handle: handle, feed: feed,

@@ -16,6 +16,7 @@ final class OpenHome: Sendable {
   let presence: PresenceService
   let polls = PollRegistry()
   let pusher: PusherHub
+  let pusherBroadcast = PusherBroadcast()
   let pusherSessions = SessionRegistry<PusherConnection>()
   let stompSessions = SessionRegistry<STOMPConnection>()
   let leases: LeaseService
