@@ -230,7 +230,8 @@ final class STOMPConnection: ClientSession {
       self.application = application.id
       established = Established(
         home: home, application: application, principal: principal, handle: handle, feed: feed,
-        worker: STOMPWorker(home, application, handle))
+        worker: STOMPWorker(
+          home, application, handle, EventLoopExecutor(transport.eventLoop)))
       let name = "\(application.record.name)-\(UInt64.random(in: 0...UInt64.max))"
       perform { $0.connected(name, atNanoseconds: NIODeadline.now().uptimeNanoseconds) }
     } catch {

@@ -84,12 +84,17 @@ final class STOMPWorker: Sendable {
   private let home: OpenHome
   private let application: DirectoryEntry
   private let handle: SessionHandle<STOMPConnection>
+  private let executor: EventLoopExecutor
   private let state = Mutex(State())
 
-  init(_ home: OpenHome, _ application: DirectoryEntry, _ handle: SessionHandle<STOMPConnection>) {
+  init(
+    _ home: OpenHome, _ application: DirectoryEntry, _ handle: SessionHandle<STOMPConnection>,
+    _ executor: EventLoopExecutor
+  ) {
     self.home = home
     self.application = application
     self.handle = handle
+    self.executor = executor
   }
 
   /// Whether so much waits that the client must not be read.
@@ -106,7 +111,7 @@ final class STOMPWorker: Sendable {
       defer { state.isRunning = true }
       return !state.isRunning
     }
-    if starts { Task { await run() } }
+    if starts { Task(executorPreference: executor) { await self.run() } }
   }
 
   private func run() async {
