@@ -1,4 +1,5 @@
 import FileLayer
+import Glibc
 import GRDB
 import MessagingQueue
 import Realtime
@@ -97,6 +98,8 @@ import Testing
       let feed = LiveFeed(realtime) { events in
         let wasInside = isInside.exchange(true, ordering: .sequentiallyConsistent)
         #expect(!wasInside)
+        // Long enough for another thread to come.
+        usleep(100)
         places.withLock { $0 += events.map(\.message.timetoken) }
         isInside.store(false, ordering: .sequentiallyConsistent)
       }
