@@ -62,7 +62,9 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
 extension AuthenticationError {
   static func malformedChallenge(_ fault: String?, at origin: Origin) -> AuthenticationError {
     AuthenticationError(
-      .malformedChallenge, "the 401 of \(origin) has no usable challenge: \(fault ?? "it has no WWW-Authenticate field")")
+      .malformedChallenge,
+      "the 401 of \(origin) has no usable challenge: \(fault ?? "it has no WWW-Authenticate field")"
+    )
   }
 
   static func noHandler(_ challenges: [Challenge], at location: Location) -> AuthenticationError {
@@ -85,18 +87,21 @@ extension AuthenticationError {
   static func tooManyAttempts(at origin: Origin, retryAfter: Duration) -> AuthenticationError {
     AuthenticationError(
       .tooManyAttempts, "too many answers to \(origin) were refused",
-      hint: "correct the credentials, then wait or call ChallengeGuard.reset()", retryAfter: retryAfter)
+      hint: "correct the credentials, then wait or call ChallengeGuard.reset()",
+      retryAfter: retryAfter)
   }
 
   static func notProtected(_ origin: Origin) -> AuthenticationError {
     AuthenticationError(
-      .notProtected, "credentials are not sent to \(origin), because others on the way can read them",
+      .notProtected,
+      "credentials are not sent to \(origin), because others on the way can read them",
       hint: "connect by https or wss")
   }
 
   static func foreignOrigin(_ origin: Origin, of configured: Origin) -> AuthenticationError {
     AuthenticationError(
-      .foreignOrigin, "the challenge comes from \(origin), and the connection is one to \(configured)",
+      .foreignOrigin,
+      "the challenge comes from \(origin), and the connection is one to \(configured)",
       hint: "if both are yours, call ChallengeGuard.allow(_:forConnectionsTo:)")
   }
 
@@ -106,7 +111,8 @@ extension AuthenticationError {
 
   static func handlerFailed(_ error: any Error, at origin: Origin) -> AuthenticationError {
     AuthenticationError(
-      .handlerFailed, "the challenge handler for \(origin) failed", hint: "see the underlying error",
+      .handlerFailed, "the challenge handler for \(origin) failed",
+      hint: "see the underlying error",
       underlying: error)
   }
 

@@ -55,8 +55,8 @@ public actor Authenticator {
   /// Answers a 401.
   ///
   /// Of several challenges it answers the strongest that a handler can answer: `Negotiate`, `Application Negotiate`,
-  /// `Application Token`, schemes of the application's own handlers, `Basic`, `Application Basic`. It does not turn to a
-  /// weaker one if that fails.
+  /// `Application Token`, schemes of the application's own handlers, `Basic`, `Application Basic`. It does not turn to
+  /// a weaker one if that fails.
   ///
   /// A 401 that follows an answer is its refusal, unless it continues `Negotiate`.
   ///
@@ -64,7 +64,9 @@ public actor Authenticator {
   ///   - fields: the values of the `WWW-Authenticate` fields in their order.
   ///   - location: where the request went; after a redirect, its target.
   /// - Throws: ``AuthenticationError`` that says why there is no answer. The connection must then fail.
-  public func answer(_ fields: [String], at location: Location) async throws(AuthenticationError) -> Answer {
+  public func answer(_ fields: [String], at location: Location) async throws(AuthenticationError)
+    -> Answer
+  {
     let origin = location.origin
     guard !isWorking else { throw .cancelled(at: origin) }
     let list = ChallengeList(fields)
@@ -74,7 +76,9 @@ public actor Authenticator {
     guard !list.challenges.isEmpty else { throw .malformedChallenge(list.fault, at: origin) }
     try challengeGuard.permit(origin, forConnectionsTo: configured)
     let asked = nextHandler ?? handler
-    guard let (request, chosen) = continued ?? choose(asked, list, at: location) ?? choose(handler, list, at: location)
+    guard
+      let (request, chosen) = continued ?? choose(asked, list, at: location)
+        ?? choose(handler, list, at: location)
     else { throw .noHandler(list.challenges, at: location) }
     let space = ProtectionSpace(origin, realm: request.challenge.realm)
     try challengeGuard.admit(space)
@@ -82,7 +86,8 @@ public actor Authenticator {
     isWorking = true
     defer { isWorking = false }
     return continued == nil
-      ? try await answerInTurn(request, by: chosen, in: space) : try await answer(request, by: chosen, in: space)
+      ? try await answerInTurn(request, by: chosen, in: space)
+      : try await answer(request, by: chosen, in: space)
   }
 
   /// Notes that the server has refused the last answer by another status than 401, such as 403.
@@ -95,8 +100,8 @@ public actor Authenticator {
 
   /// Notes that the connection, or an attempt to open it, has ended.
   ///
-  /// Each handler's count of refusals begins at 0 again, and a handler that has returned nil is asked again. The counts of
-  /// the guard stay.
+  /// Each handler's count of refusals begins at 0 again, and a handler that has returned nil is asked again. The counts
+  /// of the guard stay.
   public func closed() { end(.unanswered) }
 }
 
@@ -107,13 +112,15 @@ extension Authenticator {
   ) async throws(AuthenticationError) -> Answer {
     let turns = challengeGuard.turns
     let kind = PromptTurns.Kind(
-      location: request.location, scheme: request.challenge.scheme, handler: Self.identity(of: handler))
+      location: request.location, scheme: request.challenge.scheme,
+      handler: Self.identity(of: handler))
     let generation = generation
     switch await turns.take(space, kind) {
     case .own: break
     case .shared(let value):
       try check(generation, at: space.origin)
-      return try send(ChallengeResponse(authorization: value.authorization.copy()), to: request, in: space)
+      return try send(
+        ChallengeResponse(authorization: value.authorization.copy()), to: request, in: space)
     case .stopped:
       try check(generation, at: space.origin)
       isStopped = true
@@ -127,7 +134,9 @@ extension Authenticator {
     try challengeGuard.admit(space)
     do throws(AuthenticationError) {
       let answer = try await answer(request, by: handler, in: space)
-      if nextHandler == nil { outcome = .shared(PromptTurns.SharedValue(answer.authorization.copy())) }
+      if nextHandler == nil {
+        outcome = .shared(PromptTurns.SharedValue(answer.authorization.copy()))
+      }
       return answer
     } catch {
       if error.code == .cancelled, isStopped, !Task.isCancelled { outcome = .stopped }
@@ -171,7 +180,7 @@ extension Authenticator {
     nextHandler = response.nextHandler
     roundCount += 1
     return Answer(
-      authorization: response.authorization.copy(), scheme: scheme, needsSameConnection: isNegotiate)
+      authorization: response.authorization, scheme: scheme, needsSameConnection: isNegotiate)
   }
 
   /// An answer for a connection that has ended since is dropped.
@@ -201,14 +210,18 @@ extension Authenticator {
     challengeGuard.settle(answer, isContinuing || isLeft ? .left : .refused)
     if isContinuing { return }
     roundCount = 0
-    if isLeft { nextHandler = nil } else { refusalCount += 1 }
+    // A context that was refused, or has had all its rounds, does not go on. No handler goes on at another origin.
+    if isLeft || nextHandler is NegotiateRound { nextHandler = nil }
+    if !isLeft { refusalCount += 1 }
   }
 
   /// The next round of `Negotiate`, if the 401 asks for it.
   private func continuation(
     _ list: ChallengeList, at location: Location
   ) -> (ChallengeRequest, any ChallengeHandler)? {
-    guard sent != nil, roundCount < Self.maximumRoundCount, let round = nextHandler as? NegotiateRound else {
+    guard sent != nil, roundCount < Self.maximumRoundCount,
+      let round = nextHandler as? NegotiateRound
+    else {
       return nil
     }
     return choose(round, list, at: location)

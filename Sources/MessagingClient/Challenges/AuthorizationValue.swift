@@ -14,7 +14,8 @@ enum AuthorizationValue {
     let byteCount = user.byteCount + 1 + password.byteCount
     guard byteCount <= BasicChallengeHandler.maximumByteCount else {
       throw .invalidCredentials(
-        "a user and a password have at most \(BasicChallengeHandler.maximumByteCount) bytes together")
+        "a user and a password have at most \(BasicChallengeHandler.maximumByteCount) bytes together"
+      )
     }
     guard user.isText else {
       throw .invalidCredentials("a user is UTF-8 without control characters")
@@ -47,7 +48,8 @@ enum AuthorizationValue {
       }
     guard isToken, token.withBytes({ $0.first }) != UInt8(ascii: "=") else {
       throw .invalidCredentials(
-        "a token has 1 to \(TokenChallengeHandler.maximumByteCount) letters, digits and -._~+/, and = at its end")
+        "a token has 1 to \(TokenChallengeHandler.maximumByteCount) letters, digits and -._~+/, and = at its end"
+      )
     }
     let prefix = Array("\(scheme) ".utf8)
     return unsafe SecretBytes(byteCount: prefix.count + token.byteCount) { target in
@@ -68,7 +70,8 @@ enum AuthorizationValue {
         for start in stride(from: 0, to: source.count, by: 3) {
           let second = start + 1 < source.count ? unsafe source[start + 1] : nil
           let third = start + 2 < source.count ? unsafe source[start + 2] : nil
-          let group = unsafe UInt32(source[start]) << 16 | UInt32(second ?? 0) << 8 | UInt32(third ?? 0)
+          let group =
+            unsafe UInt32(source[start]) << 16 | UInt32(second ?? 0) << 8 | UInt32(third ?? 0)
           unsafe target[position] = digit(group >> 18)
           unsafe target[position + 1] = digit(group >> 12)
           unsafe target[position + 2] = second == nil ? UInt8(ascii: "=") : digit(group >> 6)
@@ -97,7 +100,8 @@ enum AuthorizationValue {
       number <<= 6 * UInt32(padding)
       // The bits that padding leaves are zero, so that a text has one form.
       guard number & ((1 << (8 * UInt32(padding))) - 1) == 0 else { return nil }
-      bytes += [UInt8(number >> 16), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)].dropLast(padding)
+      bytes += [UInt8(number >> 16), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)].dropLast(
+        padding)
     }
     return bytes
   }
@@ -146,7 +150,9 @@ extension SecretBytes {
   /// Whether a test is true for all bytes.
   fileprivate borrowing func allBytes(_ test: (UInt8) -> Bool) -> Bool {
     withBytes { bytes in
-      (0..<bytes.byteCount).allSatisfy { test(unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self)) }
+      (0..<bytes.byteCount).allSatisfy {
+        test(unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self))
+      }
     }
   }
 
@@ -166,7 +172,9 @@ extension SecretBytes {
   /// The part behind the last space: the credentials of a value without its scheme.
   var credentialsRange: Range<Int> {
     let start = withBytes { bytes in
-      (0..<bytes.byteCount).last { unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) == 0x20 }
+      (0..<bytes.byteCount).last {
+        unsafe bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) == 0x20
+      }
     }
     return (start.map { $0 + 1 } ?? 0)..<byteCount
   }

@@ -20,10 +20,12 @@ public struct BasicChallengeHandler: ChallengeHandler {
   ///   - answersApplicationBasic: whether the handler also answers `Application Basic`; false by default.
   ///   - answersBasic: whether the handler answers `Basic`; true by default.
   public init(
-    _ loginHandler: (any LoginHandler)?, answersApplicationBasic: Bool = false, answersBasic: Bool = true
+    _ loginHandler: (any LoginHandler)?, answersApplicationBasic: Bool = false,
+    answersBasic: Bool = true
   ) {
     self.loginHandler = loginHandler
-    schemes = Set((answersBasic ? [.basic] : []) + (answersApplicationBasic ? [.applicationBasic] : []))
+    schemes = Set(
+      (answersBasic ? [.basic] : []) + (answersApplicationBasic ? [.applicationBasic] : []))
   }
 
   /// Sets the login handler of a realm, or removes it.
@@ -31,7 +33,8 @@ public struct BasicChallengeHandler: ChallengeHandler {
   /// - Parameters:
   ///   - loginHandler: nil removes the handler of the realm, whose challenges then go to the general one.
   ///   - realm: compared byte by byte, so case counts.
-  public mutating func setLoginHandler(_ loginHandler: (any LoginHandler)?, forRealm realm: String) {
+  public mutating func setLoginHandler(_ loginHandler: (any LoginHandler)?, forRealm realm: String)
+  {
     realmLoginHandlers[Array(realm.utf8)] = loginHandler
   }
 

@@ -36,7 +36,9 @@ public struct Challenge: Sendable, Hashable {
     /// Hashes the name without regard to case.
     public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
-    /// 0 for the strongest scheme. Schemes that this library does not know have handlers of the application.
+    /// The place among schemes of a 401: 0 for the strongest.
+    ///
+    /// Schemes that this library does not know have handlers of the application.
     var rank: Int {
       switch self {
       case .negotiate: 0

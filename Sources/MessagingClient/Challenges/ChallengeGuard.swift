@@ -1,10 +1,11 @@
 internal import Synchronization
 internal import VaultCrypto
 
-/// The library's own limits of what is sent to whom: a client keeps one guard for all its connections and reconnections.
+/// The library's own limits of what is sent to whom: a client keeps one guard for all its connections and
+/// reconnections.
 ///
-/// A login handler can count attempts itself, but its count ends with the connection. The guard's count lasts, so that a
-/// wrong password with automatic reconnection ends in an error instead of a locked account.
+/// A login handler can count attempts itself, but its count ends with the connection. The guard's count lasts, so that
+/// a wrong password with automatic reconnection ends in an error instead of a locked account.
 ///
 /// It holds for each protection space, which is an origin and a realm (RFC 9110, 11.5):
 ///
@@ -20,13 +21,17 @@ public final class ChallengeGuard: Sendable {
   public struct Limits: Sendable {
     /// How many answers of a protection space can be refused before a pause; 3 by default, at least 1.
     public var refusalLimit = 3
-    /// How long no answer is sent after that; 15 minutes by default. Refusals older than this no longer count.
+    /// How long no answer is sent after that; 15 minutes by default.
+    ///
+    /// Refusals older than this no longer count.
     public var pause = Duration.seconds(900)
-    /// How many answers in a row can end without a result, because the connection ended; 10 by default. A server can
-    /// close the connection instead of refusing a password.
+    /// How many answers in a row can end without a result, because the connection ended; 10 by default.
+    ///
+    /// A server can close the connection instead of refusing a password.
     public var unansweredLimit = 10
-    /// Whether credentials also go to other machines by `http` and `ws`, where everyone on the way can read them; false
-    /// by default.
+    /// Whether credentials also go to other machines by `http` and `ws`; false by default.
+    ///
+    /// Everyone on the way can read them there.
     public var sendsCredentialsOverPlainHTTPBeyondLoopback = false
 
     /// Makes the default limits.
@@ -98,7 +103,9 @@ public final class ChallengeGuard: Sendable {
     let isAllowed =
       origin == configured || state.withLock { $0.allowed[configured]?.contains(origin) ?? false }
     guard isAllowed else { throw .foreignOrigin(origin, of: configured) }
-    guard origin.isProtected || origin.isLoopback || limits.sendsCredentialsOverPlainHTTPBeyondLoopback else {
+    guard
+      origin.isProtected || origin.isLoopback || limits.sendsCredentialsOverPlainHTTPBeyondLoopback
+    else {
       throw .notProtected(origin)
     }
   }
@@ -134,8 +141,9 @@ public final class ChallengeGuard: Sendable {
     state.withLock { $0.ledgers[answer.space.origin]?.settle(answer, result, limits, at: now) }
   }
 
-  /// What the credentials of a value are compared by. The scheme is left out: `Basic` and `Application Basic` send the
-  /// same password.
+  /// What the credentials of a value are compared by.
+  ///
+  /// The scheme is left out: `Basic` and `Application Basic` send the same password.
   private func tag(_ authorization: borrowing SecretBytes) throws(AuthenticationError) -> [UInt8] {
     let credentials = authorization.copy(authorization.credentialsRange)
     do {

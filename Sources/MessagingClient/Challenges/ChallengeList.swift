@@ -1,8 +1,8 @@
 /// The challenges of a 401, read from its `WWW-Authenticate` fields (RFC 9110, 11.6.1).
 ///
 /// Fields are read one by one, so that a challenge begins and ends in the same field. In a field with a fault, the
-/// challenges before the faulty one are kept; the faulty one and what follows it in the field are left out. Other fields
-/// are not affected. A field with a control character other than a tab is left out as a whole.
+/// challenges before the faulty one are kept; the faulty one and what follows it in the field are left out. Other
+/// fields are not affected. A field with a control character other than a tab is left out as a whole.
 public struct ChallengeList: Sendable, Hashable {
   /// The most bytes of all fields together: 64 KiB, room for a ticket of Kerberos.
   public static let maximumByteCount = 65_536

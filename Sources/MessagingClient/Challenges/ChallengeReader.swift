@@ -26,7 +26,8 @@ struct ChallengeReader {
     do throws(Fault) {
       while skipSeparators() {
         if let name = parameterName() {
-          guard var challenge = current, challenge.token68 == nil, challenge.extraWords.isEmpty else {
+          guard var challenge = current, challenge.token68 == nil, challenge.extraWords.isEmpty
+          else {
             current = nil
             throw Fault(what: "a parameter belongs to no challenge")
           }
@@ -54,7 +55,9 @@ struct ChallengeReader {
   private mutating func readChallenge() throws(Fault) -> Challenge {
     guard let word = token() else { throw Fault(what: "a challenge begins without a scheme") }
     var name = word
-    if HostName.lowercased(word) == "application", let second = secondWord() { name += " \(second)" }
+    if HostName.lowercased(word) == "application", let second = secondWord() {
+      name += " \(second)"
+    }
     var challenge = Challenge(Challenge.Scheme(name))
     guard skipSpaces() > 0, !isAtElementEnd else { return challenge }
     if let name = parameterName() {
@@ -102,7 +105,8 @@ struct ChallengeReader {
     return nil
   }
 
-  private mutating func readParameter(_ name: String, into challenge: inout Challenge) throws(Fault) {
+  private mutating func readParameter(_ name: String, into challenge: inout Challenge) throws(Fault)
+  {
     let name = HostName.lowercased(name)
     let value: String
     if peek == UInt8(ascii: "\"") {
@@ -114,12 +118,14 @@ struct ChallengeReader {
     }
     guard challenge[name] == nil else { throw Fault(what: "a parameter occurs twice") }
     guard challenge.parameters.count < ChallengeList.maximumParameterCount else {
-      throw Fault(what: "a challenge has more than \(ChallengeList.maximumParameterCount) parameters")
+      throw Fault(
+        what: "a challenge has more than \(ChallengeList.maximumParameterCount) parameters")
     }
     challenge.parameters.append(Challenge.Parameter(name: name, value: value))
   }
 
-  /// The words of Kaazing's gateway: after a realm that is the last parameter, or after the data of a scheme of two words.
+  /// The words of Kaazing's gateway: after a realm that is the last parameter, or after the data of a scheme of two
+  /// words.
   private mutating func readExtraWords(into challenge: inout Challenge) throws(Fault) {
     let isTolerant =
       challenge.token68 == nil
@@ -132,7 +138,8 @@ struct ChallengeReader {
         return
       }
       guard challenge.extraWords.count < ChallengeList.maximumParameterCount else {
-        throw Fault(what: "a challenge has more than \(ChallengeList.maximumParameterCount) extra words")
+        throw Fault(
+          what: "a challenge has more than \(ChallengeList.maximumParameterCount) extra words")
       }
       let start = position
       if let name = parameterName() {

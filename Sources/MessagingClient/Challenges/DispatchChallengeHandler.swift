@@ -44,7 +44,8 @@ public final class DispatchChallengeHandler: ChallengeHandler {
 
   /// Registers a handler at a location pattern, beside those that are there.
   @discardableResult
-  public func register(_ handler: any ChallengeHandler, at pattern: LocationPattern) -> Registration {
+  public func register(_ handler: any ChallengeHandler, at pattern: LocationPattern) -> Registration
+  {
     let (number, _) = Self.nextNumber.add(1, ordering: .relaxed)
     let registration = Registration(number: number, pattern: pattern)
     entries.withLock { $0.append(Entry(registration: registration, handler: handler)) }

@@ -36,7 +36,8 @@ struct EscapedText {
     if isMark(scalar), markCount >= maximumMarkCount { return false }
     if scalar.properties.isDefaultIgnorableCodePoint { return false }
     switch scalar.properties.generalCategory {
-    case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator,
+    case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
+      .paragraphSeparator,
       .spaceSeparator:
       return false
     default: return true

@@ -22,7 +22,8 @@ enum HostName {
         throw .malformed("each label of a host has 1 to 63 bytes, and a host ends without a dot")
       }
       guard label.allSatisfy(isLabelByte) else {
-        throw .malformed("a host consists of letters, digits, hyphens, underscores and dots, in ASCII")
+        throw .malformed(
+          "a host consists of letters, digits, hyphens, underscores and dots, in ASCII")
       }
     }
     let lowered = lowercased(host)

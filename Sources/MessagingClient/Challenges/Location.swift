@@ -3,8 +3,8 @@
 /// It is what a challenge handler sees of a connection's URL, and what a ``LocationPattern`` matches. A query and a
 /// fragment are left out. A password of the URL is kept for matching, in memory that is wiped, and never shown.
 ///
-/// Hostile texts are refused: characters outside RFC 3986, control characters also where they are percent-encoded, empty
-/// and dot segments inside the path, numbers that only a resolver takes for an address, and zones of IPv6.
+/// Hostile texts are refused: characters outside RFC 3986, control characters also where they are percent-encoded,
+/// empty and dot segments inside the path, numbers that only a resolver takes for an address, and zones of IPv6.
 public struct Location: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
   /// The longest text in bytes.
   public static let maximumByteCount = 4096
@@ -28,7 +28,8 @@ public struct Location: Sendable, Hashable, CustomStringConvertible, CustomRefle
   ///
   /// - Parameters:
   ///   - text: a URL of the schemes `http`, `https`, `ws` and `wss`, in any case.
-  ///   - defaultScheme: the scheme of a text without one, such as `example.com/path`. By default such a text is refused.
+  ///   - defaultScheme: the scheme of a text without one, such as `example.com/path`. By default such a text is
+  ///     refused.
   /// - Throws: ``LocationError``.
   public init(_ text: String, defaultScheme: Origin.Scheme? = nil) throws(LocationError) {
     let parts = try LocationParts(text, defaultScheme: defaultScheme)

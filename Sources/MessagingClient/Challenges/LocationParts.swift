@@ -18,10 +18,13 @@ struct LocationParts {
   init(_ text: String, defaultScheme: Origin.Scheme?) throws(LocationError) {
     guard text.utf8.count <= Location.maximumByteCount else { throw .tooLong }
     guard text.utf8.allSatisfy(Self.isAllowed) else {
-      throw .malformed("a location consists of the characters of RFC 3986, the others are percent-encoded")
+      throw .malformed(
+        "a location consists of the characters of RFC 3986, the others are percent-encoded")
     }
     var remainder = text[...]
-    if let mark = text.firstRange(of: "://"), !text[..<mark.lowerBound].utf8.contains(where: Self.endsScheme) {
+    if let mark = text.firstRange(of: "://"),
+      !text[..<mark.lowerBound].utf8.contains(where: Self.endsScheme)
+    {
       guard let named = Origin.Scheme(text: HostName.lowercased(text[..<mark.lowerBound])) else {
         throw .unknownScheme
       }

@@ -1,8 +1,8 @@
 /// A pattern of locations, such as `*.example.com:8000/private/*`.
 ///
-/// A pattern has the form of a URL, and its scheme can be missing. The scheme decides only the port of a pattern without
-/// one: 443 for `https` and `wss`, otherwise 80. It is not compared itself. A query, a fragment and slashes at the end
-/// are ignored.
+/// A pattern has the form of a URL, and its scheme can be missing. The scheme decides only the port of a pattern
+/// without one: 443 for `https` and `wss`, otherwise 80. It is not compared itself. A query, a fragment and slashes at
+/// the end are ignored.
 ///
 /// A pattern has four kinds of tokens, and each kind is compared with the same kind of the location:
 ///
@@ -13,7 +13,8 @@
 ///
 /// `*` is a wildcard where it is a whole token. It takes one or more tokens, up to the end of their kind. What follows
 /// it within that kind therefore matches nothing, so that `foo.*.com` and `/a/*/c` match no location. There is one
-/// exception: wildcards at the end of a path also match no segment, if two or more tokens of the path match before them.
+/// exception: wildcards at the end of a path also match no segment, if two or more tokens of the path match before
+/// them.
 ///
 /// A pattern never limits credentials to TLS or to an origin: ``ChallengeGuard`` does.
 public struct LocationPattern: Sendable, Hashable, CustomStringConvertible {
@@ -24,15 +25,18 @@ public struct LocationPattern: Sendable, Hashable, CustomStringConvertible {
 
   /// Reads a pattern.
   ///
-  /// - Throws: ``LocationError`` for an empty host, an empty segment inside the path, another scheme, or a scheme in upper
-  ///   case.
+  /// - Throws: ``LocationError`` for an empty host, an empty segment inside the path, another scheme, or a scheme in
+  ///   upper case.
   public init(_ text: String) throws(LocationError) {
     let parts = try LocationParts(text, defaultScheme: .http)
-    guard let scheme = parts.scheme, parts.writtenScheme.map({ HostName.lowercased($0) == $0 }) ?? true else {
+    guard let scheme = parts.scheme,
+      parts.writtenScheme.map({ HostName.lowercased($0) == $0 }) ?? true
+    else {
       throw .unknownScheme
     }
     let port =
-      parts.port == "*" ? LocationTokens.Token.any : LocationTokens.port(try parts.portNumber ?? scheme.defaultPort)
+      parts.port == "*"
+      ? LocationTokens.Token.any : LocationTokens.port(try parts.portNumber ?? scheme.defaultPort)
     tokens = LocationTokens(
       host: try Self.host(parts.host), port: port,
       userInfo: try LocationTokens.userInfo(parts, isPattern: true),
@@ -66,13 +70,18 @@ public struct LocationPattern: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Compares the tokens of one kind.
-  private static func matches(_ pattern: [LocationTokens.Token], _ given: [LocationTokens.Token]) -> Bool {
+  private static func matches(_ pattern: [LocationTokens.Token], _ given: [LocationTokens.Token])
+    -> Bool
+  {
     guard let wildcard = pattern.firstIndex(of: .any) else { return pattern == given }
-    return wildcard == pattern.count - 1 && given.count > wildcard && given.starts(with: pattern[..<wildcard])
+    return wildcard == pattern.count - 1 && given.count > wildcard
+      && given.starts(with: pattern[..<wildcard])
   }
 
   /// Compares paths, in which wildcards at the end can match no segment.
-  private static func matchesPath(_ pattern: [LocationTokens.Token], _ given: [LocationTokens.Token]) -> Bool {
+  private static func matchesPath(
+    _ pattern: [LocationTokens.Token], _ given: [LocationTokens.Token]
+  ) -> Bool {
     let exact = pattern.prefix { $0 != .any }
     let wildcards = pattern[exact.count...]
     guard wildcards.allSatisfy({ $0 == .any }), given.starts(with: exact) else { return false }

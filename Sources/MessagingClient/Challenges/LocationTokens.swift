@@ -29,7 +29,11 @@ struct LocationTokens: Sendable, Hashable {
     guard let (user, password) = try parts.credentials else { return [] }
     let name = isPattern && user == "*" ? Token.any : .text(try LocationParts.decode(user))
     guard let password else { return [name] }
-    return [name, isPattern && password == "*" ? .any : .password(KeptPassword(try LocationParts.decode(password)))]
+    return [
+      name,
+      isPattern && password == "*"
+        ? .any : .password(KeptPassword(try LocationParts.decode(password))),
+    ]
   }
 
   /// The tokens of a path; what follows an escape `%2F` or `%2A` is neither a separator nor a wildcard.
@@ -52,7 +56,9 @@ final class KeptPassword: Sendable, Hashable {
     wipe(&bytes)
   }
 
-  static func == (a: KeptPassword, b: KeptPassword) -> Bool { SecretBytes.isEqual(a.bytes, b.bytes) }
+  static func == (a: KeptPassword, b: KeptPassword) -> Bool {
+    SecretBytes.isEqual(a.bytes, b.bytes)
+  }
 
   /// A hash would tell something of the password.
   func hash(into hasher: inout Hasher) {}

@@ -4,8 +4,8 @@ public import VaultCrypto
 public protocol LoginHandler: Sendable {
   /// Returns the credentials for a realm of an origin; nil if there are none, or the user has cancelled.
   ///
-  /// Nil ends the authentication, and the connection fails. After a refusal the handler is asked again, and it must return
-  /// other credentials or nil: the same ones are not sent twice.
+  /// Nil ends the authentication, and the connection fails. After a refusal the handler is asked again, and it must
+  /// return other credentials or nil: the same ones are not sent twice.
   func credentials(for request: LoginRequest) async -> LoginCredentials?
 }
 
@@ -14,14 +14,16 @@ public struct LoginRequest: Sendable, CustomStringConvertible {
   /// The origin to which they will be sent.
   public let origin: Origin
 
-  /// The realm for people: the first 100 characters of what the server sent, in one line. Control characters, line
-  /// breaks, and characters that are invisible or change the direction of text are escaped as `\u{...}`. Empty if the
-  /// server sent no realm.
+  /// The realm for people: the first 100 characters of what the server sent, in one line.
   ///
-  /// The server chooses it, so show the origin first, as ``description`` does.
+  /// Control characters, line breaks, and characters that are invisible or change the direction of text are escaped as
+  /// `\u{...}`. It is empty if the server sent no realm. The server chooses it, so show the origin first, as
+  /// ``description`` does.
   public let realm: String
 
-  /// The realm as the server sent it; nil if it sent none. Compare it, but do not show it.
+  /// The realm as the server sent it; nil if it sent none.
+  ///
+  /// Compare it, but do not show it.
   public let rawRealm: String?
 
   /// How many answers the server has refused since the connection last opened or closed: 0 for the first attempt.

@@ -3,7 +3,7 @@ internal import VaultCrypto
 
 /// Lets one handler at a time work for each protection space.
 ///
-/// Whoever waits for the same result gets it from the one whose turn it is.
+/// A caller that waits for the same result gets it from the one whose turn it is.
 final class PromptTurns: Sendable {
   /// Whose results can be shared: the same location, scheme and handler object.
   struct Kind: Hashable, Sendable {
@@ -70,14 +70,17 @@ final class PromptTurns: Sendable {
             state.waiters[space] = []
             return .own
           }
-          state.waiters[space]?.append(Waiter(number: number, kind: kind, continuation: continuation))
+          state.waiters[space]?.append(
+            Waiter(number: number, kind: kind, continuation: continuation))
           return nil
         }
         if let turn { continuation.resume(returning: turn) }
       }
     } onCancel: {
       let waiter = state.withLock { state -> Waiter? in
-        guard let index = state.waiters[space]?.firstIndex(where: { $0.number == number }) else { return nil }
+        guard let index = state.waiters[space]?.firstIndex(where: { $0.number == number }) else {
+          return nil
+        }
         return state.waiters[space]?.remove(at: index)
       }
       waiter?.continuation.resume(returning: .cancelled)
@@ -89,7 +92,8 @@ final class PromptTurns: Sendable {
     let (sharing, next) = state.withLock { state -> ([Waiter], Waiter?) in
       var waiters = state.waiters.removeValue(forKey: space) ?? []
       var sharing: [Waiter] = []
-      if case .next = outcome {} else {
+      if case .next = outcome {
+      } else {
         sharing = waiters.filter { $0.kind.shares(with: kind) }
         waiters.removeAll { $0.kind.shares(with: kind) }
       }

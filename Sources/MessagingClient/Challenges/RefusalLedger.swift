@@ -45,13 +45,17 @@ struct RefusalLedger: Sendable {
       guard counting.count >= ChallengeGuard.maximumRealmCount else { return nil }
       return counting.values.map { limits.pause - (now - $0.lastTime) }.min()
     }
-    guard record.refusalCount >= max(1, limits.refusalLimit) || record.unansweredCount >= max(1, limits.unansweredLimit)
+    guard
+      record.refusalCount >= max(1, limits.refusalLimit)
+        || record.unansweredCount >= max(1, limits.unansweredLimit)
     else { return nil }
     return limits.pause - (now - record.lastTime)
   }
 
   /// Notes an answer on its way, unless it is refused.
-  mutating func send(_ answer: SentAnswer, _ limits: ChallengeGuard.Limits, at now: Duration) -> Refusal? {
+  mutating func send(_ answer: SentAnswer, _ limits: ChallengeGuard.Limits, at now: Duration)
+    -> Refusal?
+  {
     let realm = answer.space.realm
     if let wait = wait(realm, limits, at: now) { return .wait(wait) }
     guard let tag = answer.tag else { return nil }
@@ -59,7 +63,9 @@ struct RefusalLedger: Sendable {
     if Self.contains(tag, in: record.refusedTags) { return .refusedBefore }
     // Several connections can send the same password together, but not more passwords than the limit.
     let others = Set(record.pendingTags.filter { !Self.isEqual($0, tag) }).count
-    if count(realm, limits, at: now) + others >= max(1, limits.refusalLimit) { return .wait(limits.pause) }
+    if count(realm, limits, at: now) + others >= max(1, limits.refusalLimit) {
+      return .wait(limits.pause)
+    }
     record.pendingTags.append(tag)
     records[realm] = record
     return nil
@@ -67,14 +73,19 @@ struct RefusalLedger: Sendable {
 
   /// Notes what became of an answer.
   mutating func settle(
-    _ answer: SentAnswer, _ result: SentAnswer.Result, _ limits: ChallengeGuard.Limits, at now: Duration
+    _ answer: SentAnswer, _ result: SentAnswer.Result, _ limits: ChallengeGuard.Limits,
+    at now: Duration
   ) {
     let realm = answer.space.realm
     var record = records[realm] ?? Record()
-    if let tag = answer.tag, let index = record.pendingTags.firstIndex(where: { Self.isEqual($0, tag) }) {
+    if let tag = answer.tag,
+      let index = record.pendingTags.firstIndex(where: { Self.isEqual($0, tag) })
+    {
       record.pendingTags.remove(at: index)
     }
-    if now - record.lastTime >= limits.pause { (record.refusalCount, record.unansweredCount) = (0, 0) }
+    if now - record.lastTime >= limits.pause {
+      (record.refusalCount, record.unansweredCount) = (0, 0)
+    }
     switch result {
     case .refused:
       record.unansweredCount = 0
@@ -108,7 +119,9 @@ struct RefusalLedger: Sendable {
 
   private mutating func dropOldest() {
     guard records.count > Self.maximumRecordCount else { return }
-    let oldest = records.filter(\.value.pendingTags.isEmpty).min { $0.value.lastTime < $1.value.lastTime }
+    let oldest = records.filter(\.value.pendingTags.isEmpty).min {
+      $0.value.lastTime < $1.value.lastTime
+    }
     if let oldest { records[oldest.key] = nil }
   }
 
@@ -119,5 +132,13 @@ struct RefusalLedger: Sendable {
 
   private static func isEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     unsafe isEqualInConstantTime(a.span.bytes, b.span.bytes)
+  }
+}
+
+// For tests.
+extension RefusalLedger {
+  var recordCount: Int { records.count }
+  var tagCount: Int {
+    records.values.reduce(0) { $0 + $1.refusedTags.count + $1.pendingTags.count }
   }
 }

@@ -9,8 +9,8 @@ public struct TokenChallengeHandler: ChallengeHandler {
 
   /// Makes a handler.
   ///
-  /// - Parameter token: returns the token for a realm of an origin, as text; nil ends the authentication. The closure must
-  ///   not hold the connection strongly.
+  /// - Parameter token: returns the token for a realm of an origin, as text; nil ends the authentication. The closure
+  ///   must not hold the connection strongly.
   public init(_ token: @escaping @Sendable (LoginRequest) async throws -> SecretBytes?) {
     self.token = token
   }
@@ -23,8 +23,8 @@ public struct TokenChallengeHandler: ChallengeHandler {
   /// Asks for the token and returns `Application Token` with it; nil if there is none.
   ///
   /// - Throws: ``AuthenticationError`` with the code `invalidCredentials` for a token that is empty, longer than
-  ///   ``maximumByteCount``, or has other characters than letters, digits, `-._~+/` and `=` at its end; the error of the
-  ///   closure.
+  ///   ``maximumByteCount``, or has other characters than letters, digits, `-._~+/` and `=` at its end; the error of
+  ///   the closure.
   public func handle(_ request: ChallengeRequest) async throws -> ChallengeResponse? {
     guard canHandle(request), let token = try await token(LoginRequest(request)) else { return nil }
     return ChallengeResponse(

@@ -18,11 +18,14 @@ import VaultCrypto
 
   private func request(_ location: String) throws -> ChallengeRequest {
     let challenge = try #require(ChallengeList(["Test realm=\"r\""]).challenges.first)
-    return ChallengeRequest(location: try Location(location, defaultScheme: .http), challenge: challenge)
+    return ChallengeRequest(
+      location: try Location(location, defaultScheme: .http), challenge: challenge)
   }
 
   /// The name of the handler that answers; nil if there is none.
-  private func answer(_ dispatch: DispatchChallengeHandler, _ location: String) async throws -> String? {
+  private func answer(_ dispatch: DispatchChallengeHandler, _ location: String) async throws
+    -> String?
+  {
     let request = try request(location)
     guard let response = try await dispatch.handle(request) else {
       #expect(!dispatch.canHandle(request))
@@ -40,25 +43,35 @@ import VaultCrypto
     ("foo.example.com/a/b/c/d", ["foo.example.com/*", "*/a/b/c/d"], "foo.example.com/*"),
     (
       "foo.example.com:8000/a",
-      ["foo.example.com:*/*", "foo.example.com:8000/*", "*:*/*", "foo.example.com:8000/a"], "foo.example.com:8000/a"
+      ["foo.example.com:*/*", "foo.example.com:8000/*", "*:*/*", "foo.example.com:8000/a"],
+      "foo.example.com:8000/a"
     ),
     ("foo.example.com:8000/a", ["*:*/*", "*.com:*/*", "*.example.com:*/*"], "*.example.com:*/*"),
     ("u:p@foo.example.com", ["*@foo.example.com", "foo.example.com/*"], "*@foo.example.com"),
-    ("foo.example.com:8000/a/b", ["foo.example.com:*/a/b", "foo.example.com:8000/*"], "foo.example.com:8000/*"),
-    ("u:p@h/a/b", ["u:p@h/*", "u:*@h/a/b", "*@h/a/b"], "u:p@h/*"), ("h/a/b", ["h/a/b/*", "h/a/b"], "h/a/b"),
+    (
+      "foo.example.com:8000/a/b", ["foo.example.com:*/a/b", "foo.example.com:8000/*"],
+      "foo.example.com:8000/*"
+    ),
+    ("u:p@h/a/b", ["u:p@h/*", "u:*@h/a/b", "*@h/a/b"], "u:p@h/*"),
+    ("h/a/b", ["h/a/b/*", "h/a/b"], "h/a/b"),
     ("h/a/b/c", ["h/a/b/*/*", "h/a/b/*", "h/a/*"], "h/a/b/*"),
   ])
   func `the most specific location wins in every order of registration`(
     location: String, patterns: [String], chosen: String
   ) async throws {
-    for order in [patterns, patterns.reversed(), patterns.sorted(), Array(patterns.dropFirst() + patterns.prefix(1))] {
+    for order in [
+      patterns, patterns.reversed(), patterns.sorted(),
+      Array(patterns.dropFirst() + patterns.prefix(1)),
+    ] {
       let dispatch = DispatchChallengeHandler()
       for pattern in order { try dispatch.register(Named(name: pattern), at: pattern) }
       #expect(try await answer(dispatch, location) == chosen)
     }
   }
 
-  @Test func `the first of equal locations wins, and a less specific one stands in for an unwilling handler`()
+  @Test
+  func
+    `the first of equal locations wins, and a less specific one stands in for an unwilling handler`()
     async throws
   {
     let dispatch = DispatchChallengeHandler()
@@ -73,7 +86,9 @@ import VaultCrypto
   }
 
   @Test func `no registration removes another one`() async throws {
-    for patterns in [["*@foo.example.com", "foo.example.com/*"], ["foo.example.com/*", "*@foo.example.com"]] {
+    for patterns in [
+      ["*@foo.example.com", "foo.example.com/*"], ["foo.example.com/*", "*@foo.example.com"],
+    ] {
       let dispatch = DispatchChallengeHandler()
       for pattern in patterns { try dispatch.register(Named(name: pattern), at: pattern) }
       #expect(try await answer(dispatch, "u:p@foo.example.com") == "*@foo.example.com")
@@ -125,13 +140,17 @@ import VaultCrypto
       // The slow model: among those that match and are left, take the one that none beats.
       var left = patterns.indices.filter { KaazingTree(patterns[$0]).matches(location) }
       var expected: [Int] = []
-      while let best = left.first(where: { index in !left.contains { Self.beats(patterns[$0], patterns[index]) } }) {
+      while let best = left.first(where: { index in
+        !left.contains { Self.beats(patterns[$0], patterns[index]) }
+      }) {
         expected.append(best)
         left.removeAll { $0 == best }
       }
       #expect(left.isEmpty)
       let request = try request(location.text)
-      let handlers = dispatch.handlers(for: request.location).compactMap { ($0 as? Named).flatMap { Int($0.name) } }
+      let handlers = dispatch.handlers(for: request.location).compactMap {
+        ($0 as? Named).flatMap { Int($0.name) }
+      }
       #expect(handlers == expected, "\(location.text): \(patterns.map(\.text))")
       #expect(dispatch.canHandle(request) == expected.contains { willing[$0] })
       longest = max(longest, expected.count)
@@ -141,7 +160,9 @@ import VaultCrypto
 
   /// The stated precedence, written down once more: kind by kind, exact over wildcard, then fewer wildcards.
   private static func beats(_ a: RandomLocation, _ b: RandomLocation) -> Bool {
-    let kinds: [(RandomLocation) -> [String]] = [{ $0.host }, { [$0.port ?? "80"] }, { $0.userInfo }, { $0.path }]
+    let kinds: [(RandomLocation) -> [String]] = [
+      { $0.host }, { [$0.port ?? "80"] }, { $0.userInfo }, { $0.path },
+    ]
     for kind in kinds {
       let (first, second) = (kind(a), kind(b))
       let exact = [first, second].map { $0.filter { $0 != "*" }.count }

@@ -4,7 +4,8 @@ import Testing
 
 /// The table of location patterns, and patterns against a model.
 @Suite struct LocationPatternTests {
-  /// The rows that were found by driving Kaazing's clients, with the result there: the quirks are theirs, and hold here.
+  /// The rows that were found by driving Kaazing's clients, with the result there: the quirks are theirs, and hold
+  /// here.
   static let table: [(pattern: String, location: String, matches: Bool)] = [
     ("http://foo.example.com", "http://foo.example.com", true),
     ("foo.example.com", "ws://foo.example.com", true),
@@ -78,28 +79,37 @@ import Testing
 
   @Test(arguments: table)
   func `the table of locations holds`(pattern: String, location: String, matches: Bool) throws {
-    #expect(try LocationPattern(pattern).matches(Location(location, defaultScheme: .http)) == matches)
+    #expect(
+      try LocationPattern(pattern).matches(Location(location, defaultScheme: .http)) == matches)
   }
 
   /// What the table does not have.
   @Test(arguments: [
-    ("h/%61", "h/a", true), ("h/a", "h/%61", true), ("h/a%2Fb", "h/a/b", false), ("h/a%2Fb", "h/a%2fb", true),
-    ("h/%2A", "h/x", false), ("h/%2A", "h/*", true), ("h/a//", "h/a", true), ("h/a#f", "h/a#g", true),
-    ("h?q", "h", true), ("[::1]:8000/*", "ws://[0::1]:8000/a", true), ("*:8000", "ws://[::1]:8000", true),
-    ("u:@h", "u@h", true), ("u@h", "u:p@h", false), ("u:*@h", "u@h", false), ("%75:%70@h", "u:p@h", true),
-    ("*:*@h", "u:p@h", false), ("h/*/*", "h/b", false), ("h/*/*", "h/b/c", false), ("h/a/b/*/*/*", "h/a/b", true),
+    ("h/%61", "h/a", true), ("h/a", "h/%61", true), ("h/a%2Fb", "h/a/b", false),
+    ("h/a%2Fb", "h/a%2fb", true),
+    ("h/%2A", "h/x", false), ("h/%2A", "h/*", true), ("h/a//", "h/a", true),
+    ("h/a#f", "h/a#g", true),
+    ("h?q", "h", true), ("[::1]:8000/*", "ws://[0::1]:8000/a", true),
+    ("*:8000", "ws://[::1]:8000", true),
+    ("u:@h", "u@h", true), ("u@h", "u:p@h", false), ("u:*@h", "u@h", false),
+    ("%75:%70@h", "u:p@h", true),
+    ("*:*@h", "u:p@h", false), ("h/*/*", "h/b", false), ("h/*/*", "h/b/c", false),
+    ("h/a/b/*/*/*", "h/a/b", true),
     ("*.com", "com", false), ("*.*.com", "a.b.com", false), ("https://h", "wss://h", true),
     ("https://h/a/*", "wss://h/a/b/c/d", true), ("Foo.example.com", "ws://Foo.example.com", true),
     ("h/a/b/*", "h/a", false), ("a@h/*", "a@h", false), ("h:80", "h", true), ("h:*", "h", true),
     ("u:p@h/*", "u:p@h", false),
   ])
   func `rows beyond the table hold`(pattern: String, location: String, matches: Bool) throws {
-    #expect(try LocationPattern(pattern).matches(Location(location, defaultScheme: .http)) == matches)
+    #expect(
+      try LocationPattern(pattern).matches(Location(location, defaultScheme: .http)) == matches)
   }
 
   @Test(arguments: [
-    "", "h//a", "http://", "http:///foo", "WS://foo", "Http://foo", "ftp://h", "tcp://h:1", "h:x", "h:", "h:0",
-    "h:8*", "@h", ":p@h", "a@b@h", "a..b", "h/a/../b", "h/%0a", "h/%2e", "h h", "h\n", "[::1", "[::1]x", "*/%",
+    "", "h//a", "http://", "http:///foo", "WS://foo", "Http://foo", "ftp://h", "tcp://h:1", "h:x",
+    "h:", "h:0",
+    "h:8*", "@h", ":p@h", "a@b@h", "a..b", "h/a/../b", "h/%0a", "h/%2e", "h h", "h\n", "[::1",
+    "[::1]x", "*/%",
     "h/\u{202E}", ".h", "h.",
   ])
   func `a text that is no pattern is refused`(text: String) {
@@ -117,14 +127,15 @@ import Testing
   @Test func `random patterns match what the model of Kaazing's tree matches`() throws {
     var random = SeededRandom(seed: 41)
     var matched = 0
-    for _ in 0..<20_000 {
+    for _ in 0..<8000 {
       let location = RandomLocation.location(&random)
       let pattern = RandomLocation.pattern(&random, near: location)
       let expected = KaazingTree(pattern).matches(location)
-      let result = try LocationPattern(pattern.text).matches(Location(location.text, defaultScheme: .http))
+      let result = try LocationPattern(pattern.text).matches(
+        Location(location.text, defaultScheme: .http))
       #expect(result == expected, "\(pattern.text) \(location.text)")
       matched += result ? 1 : 0
     }
-    #expect(matched > 3000)
+    #expect(matched > 1200)
   }
 }

@@ -4,12 +4,16 @@ import Testing
 /// Origins and locations, as they are read from URLs.
 @Suite struct OriginTests {
   @Test(arguments: [
-    ("https://example.com", "https://example.com"), ("https://example.com:443", "https://example.com"),
+    ("https://example.com", "https://example.com"),
+    ("https://example.com:443", "https://example.com"),
     ("wss://example.com", "https://example.com"), ("WSS://Example.COM", "https://example.com"),
-    ("http://example.com:80", "http://example.com"), ("ws://example.com:8080", "http://example.com:8080"),
-    ("https://example.com:80", "https://example.com:80"), ("http://a_b.example", "http://a_b.example"),
+    ("http://example.com:80", "http://example.com"),
+    ("ws://example.com:8080", "http://example.com:8080"),
+    ("https://example.com:80", "https://example.com:80"),
+    ("http://a_b.example", "http://a_b.example"),
     ("https://[::1]", "https://[::1]"), ("https://[0:0:0:0:0:0:0:1]:8443", "https://[::1]:8443"),
-    ("https://[2001:DB8::00A]", "https://[2001:db8::a]"), ("http://127.0.0.1:1", "http://127.0.0.1:1"),
+    ("https://[2001:DB8::00A]", "https://[2001:db8::a]"),
+    ("http://127.0.0.1:1", "http://127.0.0.1:1"),
     ("http://xn--bcher-kva.example", "http://xn--bcher-kva.example"),
   ])
   func `an origin has one form`(text: String, form: String) throws {
@@ -35,7 +39,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "https://h/", "https://h/path", "https://h?q", "https://h#f", "https://u@h", "https://u:p@h", "h",
+    "https://h/", "https://h/path", "https://h?q", "https://h#f", "https://u@h", "https://u:p@h",
+    "h",
     "https://", "//h", "ftp://h", "https:h", "https:/h", "",
   ])
   func `an origin is scheme, host and port alone`(text: String) {
@@ -48,19 +53,25 @@ import Testing
 
   /// What makes two readers see two hosts, or a resolver another address.
   @Test(arguments: [
-    "http://", "http:///foo", "http://:80", "http://h:", "http://h:0", "http://h:080", "http://h:65536",
+    "http://", "http:///foo", "http://:80", "http://h:", "http://h:0", "http://h:080",
+    "http://h:65536",
     "http://h:99999999999999999999", "http://h:-1", "http://h:+1", "http://h:8o", "http://h:1:2",
-    "http://h h", "http://h\n", "http://h\r\nHost: x", "http://h\t", "http://h\u{0}", "http://h\\@x",
+    "http://h h", "http://h\n", "http://h\r\nHost: x", "http://h\t", "http://h\u{0}",
+    "http://h\\@x",
     "http://a@b@c", "http://@h", "http://:p@h", "http://a..b", "http://.a", "http://a.", "http://.",
-    "http://h*", "http://*", "http://2130706433", "http://0x7f000001", "http://0x7f.1", "http://127.1",
+    "http://h*", "http://*", "http://2130706433", "http://0x7f000001", "http://0x7f.1",
+    "http://127.1",
     "http://127.0.0.01", "http://127.0.0.256", "http://1.2.3.4.5", "http://a.0x", "http://a.1",
     "http://[::1", "http://::1", "http://[::1]x", "http://[fe80::1%25eth0]", "http://[::g]",
     "http://[]", "http://[127.0.0.1]", "http://[::1]:", "http://h%41", "http://bücher.example",
-    "http://\u{202E}h", "http://h/\u{202E}", "http://h/ü", "http://h/ ", "http://h/%", "http://h/%4",
+    "http://\u{202E}h", "http://h/\u{202E}", "http://h/ü", "http://h/ ", "http://h/%",
+    "http://h/%4",
     "http://h/%zz", "http://h/%+1", "http://h/%0a", "http://h/%00", "http://h/%7F", "http://u%0d@h",
     "http://u%ff@h", "http://h//a", "http://h/a//b", "http://h/.", "http://h/..", "http://h/a/../b",
-    "http://h/%2e%2E/b", "http://h/a/./b", "javascript://h", "file:///etc", "HTTPX://h", "://h", " http://h",
-    "http//h", "h", "h:80", "\"http://h\"", "http://h/\"", "http://h/<", "http://h/{", "http://h/|", "http://h/^",
+    "http://h/%2e%2E/b", "http://h/a/./b", "javascript://h", "file:///etc", "HTTPX://h", "://h",
+    " http://h",
+    "http//h", "h", "h:80", "\"http://h\"", "http://h/\"", "http://h/<", "http://h/{", "http://h/|",
+    "http://h/^",
   ])
   func `a hostile location is refused`(text: String) {
     #expect(throws: LocationError.self) { try Location(text) }
@@ -70,8 +81,12 @@ import Testing
     let label = String(repeating: "a", count: 63)
     #expect(throws: Never.self) { try Location("http://\(label).b/") }
     #expect(throws: LocationError.self) { try Location("http://\(label)a.b/") }
-    #expect(throws: Never.self) { try Location("http://\(label).\(label).\(label).\(label.dropLast(2))") }
-    #expect(throws: LocationError.self) { try Location("http://\(label).\(label).\(label).\(label)") }
+    #expect(throws: Never.self) {
+      try Location("http://\(label).\(label).\(label).\(label.dropLast(2))")
+    }
+    #expect(throws: LocationError.self) {
+      try Location("http://\(label).\(label).\(label).\(label)")
+    }
     let path = String(repeating: "p", count: Location.maximumByteCount - 9)
     #expect(throws: Never.self) { try Location("http://h/\(path)") }
     let error = #expect(throws: LocationError.self) { try Location("http://h/\(path)p") }
@@ -86,7 +101,10 @@ import Testing
     #expect(location.hasPassword)
     var dumped = ""
     dump(location, to: &dumped)
-    for text in ["\(location)", String(reflecting: location), dumped, "\(Mirror(reflecting: location).children.map { $0 })"] {
+    for text in [
+      "\(location)", String(reflecting: location), dumped,
+      "\(Mirror(reflecting: location).children.map { $0 })",
+    ] {
       #expect(!text.contains("s3cr") && !text.contains("token"))
     }
     #expect(try "\(Location("ws://h"))" == "http://h/")
@@ -96,7 +114,9 @@ import Testing
   @Test func `an error does not repeat a password`() {
     for text in ["ftp://u:s3cret@h", "http://u:s3cret@h:x", "http://u:s3cret@h h", "u:s3cret@h"] {
       let error = #expect(throws: LocationError.self) { try Location(text) }
-      #expect(error.map { !"\($0)".contains("s3cret") && !String(reflecting: $0).contains("s3cret") } == true)
+      #expect(
+        error.map { !"\($0)".contains("s3cret") && !String(reflecting: $0).contains("s3cret") }
+          == true)
     }
   }
 

@@ -16,7 +16,8 @@ struct RandomLocation {
 
   /// The kinds of Kaazing's tree in its order.
   var tokens: [(kind: Int, name: String)] {
-    host.reversed().map { (0, $0) } + [(1, port ?? "80")] + userInfo.map { (2, $0) } + path.map { (3, $0) }
+    host.reversed().map { (0, $0) } + [(1, port ?? "80")] + userInfo.map { (2, $0) }
+      + path.map { (3, $0) }
   }
 
   static func location(_ random: inout SeededRandom) -> RandomLocation {
@@ -28,7 +29,8 @@ struct RandomLocation {
   }
 
   /// A pattern that often matches: the location with some tokens replaced, added and removed.
-  static func pattern(_ random: inout SeededRandom, near location: RandomLocation) -> RandomLocation {
+  static func pattern(_ random: inout SeededRandom, near location: RandomLocation) -> RandomLocation
+  {
     var pattern = location
     if random.oneIn(4) { pattern = Self.location(&random) }
     if random.oneIn(3) {
@@ -41,7 +43,8 @@ struct RandomLocation {
       pattern.path = pattern.path.prefix(random.next(pattern.path.count + 1)) + ["*"]
       while random.oneIn(4) { pattern.path.append("*") }
     }
-    for part in [\RandomLocation.host, \.path, \.userInfo] where !pattern[keyPath: part].isEmpty && random.oneIn(6) {
+    for part in [\RandomLocation.host, \.path, \.userInfo]
+    where !pattern[keyPath: part].isEmpty && random.oneIn(6) {
       pattern[keyPath: part][random.next(pattern[keyPath: part].count)] = "*"
     }
     return pattern
@@ -56,7 +59,9 @@ struct KaazingTree {
 
   func matches(_ location: RandomLocation) -> Bool { matches(location.tokens, from: 0, at: 0) }
 
-  private func matches(_ tokens: [(kind: Int, name: String)], from first: Int, at index: Int) -> Bool {
+  private func matches(_ tokens: [(kind: Int, name: String)], from first: Int, at index: Int)
+    -> Bool
+  {
     guard index < nodes.count, first < tokens.count else { return false }
     let node = nodes[index]
     var next = first
@@ -71,7 +76,8 @@ struct KaazingTree {
     var last = index
     while last < nodes.count {
       if last == nodes.count - 1 { return true }
-      guard nodes[last + 1].name == "*", index > 0, nodes[last + 1].kind == nodes[index - 1].kind else { return false }
+      guard nodes[last + 1].name == "*", index > 0, nodes[last + 1].kind == nodes[index - 1].kind
+      else { return false }
       last += 1
     }
     return false
