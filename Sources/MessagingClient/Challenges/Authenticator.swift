@@ -84,10 +84,11 @@ public actor Authenticator {
     try challengeGuard.admit(space)
 
     isWorking = true
-    defer { isWorking = false }
+    let generation = generation
+    defer { if generation == self.generation { isWorking = false } }
     return continued == nil
       ? try await answerInTurn(request, by: chosen, in: space)
-      : try await answer(request, by: chosen, in: space)
+      : try await answerRound(request, by: chosen, in: space)
   }
 
   /// Notes that the server has refused the last answer by another status than 401, such as 403.
@@ -121,10 +122,7 @@ extension Authenticator {
       try check(generation, at: space.origin)
       return try send(
         ChallengeResponse(authorization: value.authorization.copy()), to: request, in: space)
-    case .stopped:
-      try check(generation, at: space.origin)
-      isStopped = true
-      throw .cancelled(at: space.origin)
+    case .stopped: throw stop(generation, at: space.origin)
     case .cancelled: throw .cancelled(at: space.origin)
     }
     var outcome = PromptTurns.Outcome.next
@@ -132,39 +130,53 @@ extension Authenticator {
     try check(generation, at: space.origin)
     // The one before can have used up the attempts.
     try challengeGuard.admit(space)
-    do throws(AuthenticationError) {
-      let answer = try await answer(request, by: handler, in: space)
-      if nextHandler == nil {
-        outcome = .shared(PromptTurns.SharedValue(answer.authorization.copy()))
-      }
-      return answer
-    } catch {
-      if error.code == .cancelled, isStopped, !Task.isCancelled { outcome = .stopped }
-      throw error
+    guard let response = try await ask(handler, request) else {
+      if !Task.isCancelled { outcome = .stopped }
+      throw stop(generation, at: space.origin)
     }
+    let isShared = response.nextHandler == nil && AuthorizationValue.isField(response.authorization)
+    let value = isShared ? PromptTurns.SharedValue(response.authorization.copy()) : nil
+    if generation == self.generation {
+      let answer = try send(response, to: request, in: space)
+      outcome = value.map { .shared($0) } ?? .next
+      return answer
+    }
+    // The connection has ended, but others can use what the user has typed.
+    outcome = value.map { .shared($0) } ?? .next
+    throw .cancelled(at: space.origin)
   }
 
-  /// Lets a handler answer.
-  private func answer(
+  /// Answers the next round of a scheme with several rounds.
+  private func answerRound(
     _ request: ChallengeRequest, by handler: any ChallengeHandler, in space: ProtectionSpace
   ) async throws(AuthenticationError) -> Answer {
     let generation = generation
-    let response: ChallengeResponse?
+    guard let response = try await ask(handler, request) else {
+      throw stop(generation, at: space.origin)
+    }
+    try check(generation, at: space.origin)
+    return try send(response, to: request, in: space)
+  }
+
+  /// Lets a handler answer.
+  private func ask(
+    _ handler: any ChallengeHandler, _ request: ChallengeRequest
+  ) async throws(AuthenticationError) -> ChallengeResponse? {
     do {
-      response = try await handler.handle(request)
+      return try await handler.handle(request)
     } catch let error as AuthenticationError {
       throw error
     } catch is CancellationError {
-      throw .cancelled(at: space.origin)
+      throw .cancelled(at: request.location.origin)
     } catch {
-      throw .handlerFailed(error, at: space.origin)
+      throw .handlerFailed(error, at: request.location.origin)
     }
-    try check(generation, at: space.origin)
-    guard let response else {
-      isStopped = true
-      throw .cancelled(at: space.origin)
-    }
-    return try send(response, to: request, in: space)
+  }
+
+  /// The error after a handler has returned nil: no further challenge of this connection is answered.
+  private func stop(_ generation: Int, at origin: Origin) -> AuthenticationError {
+    if generation == self.generation { isStopped = true }
+    return .cancelled(at: origin)
   }
 
   /// Takes a response as the answer of the connection.
@@ -199,6 +211,7 @@ extension Authenticator {
     roundCount = 0
     refusalCount = 0
     isStopped = false
+    isWorking = false
     generation += 1
   }
 
