@@ -1,6 +1,6 @@
 /// The error of an authentication that gives no answer to a challenge.
 ///
-/// It contains no credentials and no text of the server.
+/// It contains no credentials. Of the server's text it contains only the names of schemes, escaped.
 public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure; later versions can add kinds.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
