@@ -164,3 +164,8 @@ public func isEqualInConstantTime(_ a: RawSpan, _ b: RawSpan) -> Bool {
 package func wipe(_ bytes: inout [UInt8]) {
   unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
 }
+
+/// Overwrites memory with zeros, even if nothing reads it afterwards.
+package func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+  unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+}

@@ -1,0 +1,192 @@
+internal import StrictJSON
+internal import Synchronization
+
+/// The events of channels, patterns and groups, from its beginning until it is cancelled.
+///
+/// It is for one task. It asks the server when the task asks for the next event, so a slow application is slow for the
+/// server too, and loses nothing: the next poll continues from the place of the last event. After a lost connection it
+/// tries again, without end.
+///
+/// The sequence ends after ``unsubscribe()``. It throws `forbidden` when the access ends, and the errors of challenges;
+/// what was lost in between comes if it is iterated again.
+public final class PubNubSubscription: AsyncSequence, Sendable {
+  public typealias Element = PubNubEvent
+
+  /// What to subscribe to.
+  struct Topics: Sendable {
+    let channels: [String]
+    let groups: [String]
+    let filter: String?
+  }
+
+  private struct State {
+    /// The place from which it continues; nil before the first answer.
+    var place: (timetoken: Timetoken, region: Int64)?
+    var failureCount = 0
+    var isEnded = false
+  }
+
+  let topics: Topics
+  private let client: PubNubClient
+  private let state: Mutex<State>
+
+  init(_ client: PubNubClient, _ topics: Topics, after timetoken: Timetoken?) {
+    self.client = client
+    self.topics = topics
+    state = Mutex(State(place: timetoken.map { ($0, 0) }))
+  }
+
+  /// Ends the sequence, and tells the server that the user has left.
+  public func unsubscribe() async throws(MessagingClientError) {
+    state.withLock { $0.isEnded = true }
+    client.forget(self)
+    try await client.leave(topics)
+  }
+
+  /// The place from which it continues; nil before it has begun.
+  public var place: Timetoken? { state.withLock { $0.place?.timetoken } }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    private let subscription: PubNubSubscription
+    private var waiting: [PubNubEvent] = []
+
+    init(_ subscription: PubNubSubscription) { self.subscription = subscription }
+
+    public mutating func next() async throws(MessagingClientError) -> PubNubEvent? {
+      while waiting.isEmpty {
+        guard let events = try await subscription.poll() else { return nil }
+        waiting = events.reversed()
+      }
+      return waiting.popLast()
+    }
+  }
+
+  // MARK: - Polls
+
+  /// How long the server holds a poll at most, and some time for its answer.
+  private static let pollTime = Duration.seconds(310)
+
+  /// The next events; nil at the end.
+  private func poll() async throws(MessagingClientError) -> [PubNubEvent]? {
+    let (place, failureCount, isEnded) = state.withLock { ($0.place, $0.failureCount, $0.isEnded) }
+    if isEnded || Task.isCancelled { return nil }
+    do throws(MessagingClientError) {
+      let response = try await client.poll(topics, after: place, timeout: Self.pollTime)
+      if state.withLock({ $0.isEnded }) { return nil }
+      let value = try client.object(response, "the subscription was refused")
+      guard let timetoken = Timetoken(value.member("t")?.member("t")?.string),
+        let region = value.member("t")?.member("r")?.integer
+      else { throw MessagingClientError(.invalidAnswer, "the answer to a poll has no timetoken") }
+      let events = (value.member("m")?.elements ?? [])
+        .compactMap { PubNubEvent($0, client.configuration.cipher) }
+      state.withLock { state in
+        // A poll never goes back.
+        if timetoken > state.place?.timetoken ?? timetoken || state.place == nil {
+          state.place = (timetoken, region)
+        }
+        state.failureCount = 0
+      }
+      let status: PubNubStatus? =
+        failureCount > 0 ? .reconnected : place == nil || place?.region == 0 ? .connected : nil
+      return (status.map { [.status($0)] } ?? []) + events
+    } catch {
+      return try await recover(error)
+    }
+  }
+
+  /// Waits after a failure that can pass.
+  private func recover(
+    _ error: MessagingClientError
+  ) async throws(MessagingClientError) -> [PubNubEvent]? {
+    let status: PubNubStatus
+    switch error.code {
+    case .cancelled: return nil
+    case .busy: status = .waiting
+    case .cannotConnect, .outcomeUnknown, .unavailable, .invalidAnswer: status = .disconnected
+    default: throw error
+    }
+    let count = state.withLock { state in
+      state.failureCount += 1
+      return state.failureCount
+    }
+    // The application sees the first failure before the wait for the next attempt.
+    if count == 1 { return [.status(status)] }
+    var generator = SystemRandomNumberGenerator()
+    let wait = client.configuration.backoff.wait(afterFailures: count - 1, &generator)
+    guard (try? await Task.sleep(for: wait)) != nil else { return nil }
+    return []
+  }
+}
+
+extension PubNubClient {
+  /// Subscribes to channels, patterns such as `a.*`, and groups.
+  ///
+  /// Nothing is sent before the first event is asked for. Each subscription polls by itself.
+  ///
+  /// - Parameters:
+  ///   - withPresence: also who comes and goes.
+  ///   - filter: an expression that messages must fulfil, as PubNub's.
+  ///   - timetoken: continues from there; nil for what is published from now on.
+  /// - Throws: `invalidArgument` if there is neither a channel nor a group.
+  public func subscribe(
+    to channels: [String], groups: [String] = [], withPresence: Bool = false, filter: String? = nil,
+    after timetoken: Timetoken? = nil
+  ) throws(MessagingClientError) -> PubNubSubscription {
+    guard !channels.isEmpty || !groups.isEmpty else {
+      throw MessagingClientError(.invalidArgument, "a subscription needs a channel or a group")
+    }
+    func names(_ names: [String]) -> [String] {
+      withPresence ? names.flatMap { [$0, "\($0)-pnpres"] } : names
+    }
+    let subscription = PubNubSubscription(
+      self,
+      PubNubSubscription.Topics(channels: names(channels), groups: names(groups), filter: filter),
+      after: timetoken)
+    subscriptions.withLock { subscriptions in
+      subscriptions = subscriptions.filter { $0.value.subscription != nil }
+      subscriptions[ObjectIdentifier(subscription)] = WeakSubscription(subscription: subscription)
+    }
+    return subscription
+  }
+
+  /// Ends all subscriptions of the client.
+  public func unsubscribeAll() async throws(MessagingClientError) {
+    let all = subscriptions.withLock { $0.values.compactMap(\.subscription) }
+    for subscription in all { try await subscription.unsubscribe() }
+  }
+
+  func forget(_ subscription: PubNubSubscription) {
+    _ = subscriptions.withLock { $0.removeValue(forKey: ObjectIdentifier(subscription)) }
+  }
+
+  /// Names with commas between them, as paths have them.
+  static func list(_ names: [String]) -> String {
+    names.isEmpty ? "," : names.map(RequestTarget.encode).joined(separator: ",")
+  }
+
+  func poll(
+    _ topics: PubNubSubscription.Topics, after place: (timetoken: Timetoken, region: Int64)?,
+    timeout: Duration
+  ) async throws(MessagingClientError) -> ClientResponse {
+    var target = RequestTarget(
+      path:
+        "/v2/subscribe/\(RequestTarget.encode(configuration.subscribeKey))/\(Self.list(topics.channels))/0"
+    )
+    target.add("tt", place.map { "\($0.timetoken)" } ?? "0")
+    target.add("tr", place.map { "\($0.region)" })
+    if !topics.groups.isEmpty { target.add("channel-group", topics.groups.joined(separator: ",")) }
+    target.add("filter-expr", topics.filter)
+    target.add("heartbeat", "\(configuration.presenceTime.components.seconds)")
+    return try await call(target, timeout: timeout)
+  }
+
+  func leave(_ topics: PubNubSubscription.Topics) async throws(MessagingClientError) {
+    let key = RequestTarget.encode(configuration.subscribeKey)
+    var target = RequestTarget(
+      path: "/v2/presence/sub-key/\(key)/channel/\(Self.list(topics.channels))/leave")
+    if !topics.groups.isEmpty { target.add("channel-group", topics.groups.joined(separator: ",")) }
+    _ = try object(try await call(target), "the server was not told of the end of a subscription")
+  }
+}

@@ -1,0 +1,27 @@
+public import MessageCipher
+
+/// What a client of Pusher's protocol has.
+public struct PusherConfiguration: Sendable {
+  /// The address of the server, such as `https://messages.example.com`.
+  public var server: String
+  /// The application's key; on our server its subscribe key.
+  public var key: String
+  /// Authorizes subscriptions to private, presence and encrypted channels; nil for public channels alone.
+  public var authorizer: (any ChannelAuthorizer)?
+  /// Opens the events of encrypted channels; nil for none. The module `PusherEncryption` has one.
+  public var decryption: (any ChannelDecryption)?
+  /// Decrypts the data of events, as ``PubNubConfiguration/cipher``.
+  public var cipher: MessageCipher?
+  public var trust = ServerTrust.system
+  /// What answers a challenge of the server; nil for nothing.
+  public var challenges: ClientChallenges?
+  /// Default: 10 seconds.
+  public var connectTime: Duration = .seconds(10)
+  public var backoff = Backoff()
+
+  public init(server: String, key: String, authorizer: (any ChannelAuthorizer)? = nil) {
+    self.server = server
+    self.key = key
+    self.authorizer = authorizer
+  }
+}

@@ -1,0 +1,264 @@
+internal import StrictJSON
+
+/// The connection of a client of Pusher's protocol: makes it, keeps it alive, and makes it again.
+actor PusherConnection {
+  private struct Entry {
+    let subscription: PusherSubscription
+    var userID: String?
+    /// Who waits for the server's confirmation.
+    var waiter: CheckedContinuation<MessagingClientError?, Never>?
+  }
+
+  /// How a connection ended.
+  private enum Ending {
+    /// Connect again now, or after a wait.
+    case again(isImmediate: Bool, MessagingClientError)
+    /// Do not connect again.
+    case final(MessagingClientError)
+  }
+
+  /// How long the server can take to answer a ping, and to establish a connection.
+  private static let answerTime = Duration.seconds(30)
+  private static let messageByteCount = 1 << 20
+
+  private let configuration: PusherConfiguration
+  private let transport: Transport
+  private var entries: [String: Entry] = [:]
+  private var run: Task<Void, Never>?
+  private var socket: (WebSocket, id: String)?
+  private var lastHeard = ContinuousClock.now
+  private var isClosed = false
+
+  init(_ configuration: PusherConfiguration, _ transport: Transport) {
+    self.configuration = configuration
+    self.transport = transport
+  }
+
+  var socketID: String? { socket?.id }
+
+  // MARK: - Subscriptions
+
+  func add(_ subscription: PusherSubscription) async throws(MessagingClientError) {
+    let channel = subscription.channel
+    guard !isClosed else { throw MessagingClientError(.cancelled, "the client is closed") }
+    guard entries[channel] == nil else {
+      throw MessagingClientError(
+        .invalidArgument, "the client is subscribed to '\(channel)' already",
+        hint: "share the events of its one subscription")
+    }
+    entries[channel] = Entry(subscription: subscription)
+    if run == nil { run = Task { await work() } }
+    let error = await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        entries[channel]?.waiter = waiter
+        if let socket { Task { await request(channel, on: socket.id) } }
+        if Task.isCancelled { end(channel, Self.cancelled) }
+      }
+    } onCancel: {
+      Task { await end(channel, Self.cancelled) }
+    }
+    if let error { throw error }
+  }
+
+  private static let cancelled = MessagingClientError(.cancelled, "the subscription was cancelled")
+
+  func remove(_ channel: String) async {
+    guard entries[channel] != nil else { return }
+    end(channel, nil)
+    try? await send(["event": "pusher:unsubscribe", "data": ["channel": .string(channel)]])
+  }
+
+  func close() {
+    isClosed = true
+    run?.cancel()
+    socket?.0.close()
+    socket = nil
+    for channel in Array(entries.keys) { end(channel, nil) }
+  }
+
+  /// Ends a subscription; an error goes to who waits for it, else to who takes its events.
+  private func end(_ channel: String, _ error: MessagingClientError?) {
+    guard let entry = entries.removeValue(forKey: channel) else { return }
+    entry.subscription.end(error)
+    entry.waiter?.resume(returning: error ?? Self.cancelled)
+  }
+
+  /// Asks for a subscription on the connection; an answer of the authorizer that comes too late is dropped.
+  private func request(_ channel: String, on id: String) async {
+    do {
+      let authorization = try await authorization(for: channel, id)
+      guard socket?.id == id, let subscription = entries[channel]?.subscription else { return }
+      subscription.authorized(authorization)
+      entries[channel]?.userID = authorization?.channelData
+        .flatMap { try? JSONReader.value(Array($0.utf8)) }
+        .flatMap { $0.member("user_id") }.map { $0.string ?? $0.text }
+      var data = [JSONMember("channel", .string(channel))]
+      if let authorization { data.append(JSONMember("auth", .string(authorization.auth))) }
+      if let channelData = authorization?.channelData {
+        data.append(JSONMember("channel_data", .string(channelData)))
+      }
+      try await send(["event": "pusher:subscribe", "data": .object(data)])
+    } catch let error as MessagingClientError where error.code == .unavailable {
+      // The connection is lost: it is asked again on the next one.
+    } catch {
+      guard socket?.id == id else { return }
+      end(channel, Self.refusal(of: channel, error))
+    }
+  }
+
+  private static func refusal(of channel: String, _ error: any Error) -> MessagingClientError {
+    let status =
+      (error as? ChannelAuthorizationError)?.status ?? (error as? MessagingClientError)?.status
+    return MessagingClientError(
+      .forbidden, "the subscription to '\(channel)' is not authorized: \(error)", status: status)
+  }
+
+  private func authorization(
+    for channel: String, _ id: String
+  ) async throws -> ChannelAuthorization? {
+    guard PusherChannelKind(channel) != .public else { return nil }
+    return try await configuration.authorizer?
+      .authorize(ChannelAuthorizationRequest(channel: channel, socketID: id))
+  }
+
+  /// Asks the authorizer again, for a channel's new key.
+  func authorize(_ channel: String) async throws -> ChannelAuthorization? {
+    guard let id = socket?.id else { throw Self.lost }
+    return try await authorization(for: channel, id)
+  }
+
+  private static let lost = MessagingClientError(.unavailable, "the connection is lost")
+
+  func send(_ frame: JSONValue) async throws(MessagingClientError) {
+    guard let socket else { throw Self.lost }
+    do {
+      try await socket.0.send(SecretText(frame.text))
+    } catch {
+      throw Self.lost
+    }
+  }
+
+  // MARK: - Connections
+
+  private func work() async {
+    var failureCount = 0
+    while !isClosed {
+      let (ending, wasEstablished) = await connect()
+      socket = nil
+      if isClosed { break }
+      switch ending {
+      case .final(let error):
+        for channel in Array(entries.keys) { end(channel, error) }
+        run = nil
+        return
+      case .again(let isImmediate, let error):
+        for (channel, entry) in entries {
+          // Who waits for a first subscription is told; others get their events again later.
+          if entry.waiter != nil {
+            end(channel, error)
+          } else {
+            entry.subscription.put(.status(.disconnected))
+          }
+        }
+        if entries.isEmpty { run = nil }
+        if run == nil { return }
+        failureCount = wasEstablished ? 1 : failureCount + 1
+        if isImmediate, failureCount == 1 { continue }
+        var generator = SystemRandomNumberGenerator()
+        try? await Task.sleep(
+          for: configuration.backoff.wait(afterFailures: failureCount, &generator))
+      }
+    }
+    run = nil
+  }
+
+  /// Makes a connection, and serves it until it ends.
+  private func connect() async -> (Ending, wasEstablished: Bool) {
+    var target = RequestTarget(["app", configuration.key])
+    target.add("protocol", "7")
+    target.add("client", "datavault-swift")
+    target.add("version", "1.0")
+    let webSocket: WebSocket
+    do throws(MessagingClientError) {
+      webSocket = try await transport.openWebSocket(target, messageByteCount: Self.messageByteCount)
+    } catch {
+      let isFinal = ![.cannotConnect, .outcomeUnknown, .unavailable, .busy].contains(error.code)
+      return (isFinal ? .final(error) : .again(isImmediate: false, error), false)
+    }
+    defer { webSocket.drop() }
+    lastHeard = .now
+    var watcher = Task { await watch(webSocket, activityTime: Self.answerTime) }
+    defer { watcher.cancel() }
+    var wasEstablished = false
+    var failure: (code: Int64?, message: String)?
+    while let event = await webSocket.next() {
+      guard case .message(let bytes) = event else {
+        guard case .closed(let code, let reason) = event else { break }
+        return (Self.ending(Int64(code), failure?.message ?? reason, failure?.code), wasEstablished)
+      }
+      lastHeard = .now
+      switch PusherFrame(bytes) {
+      case .established(let id, let seconds):
+        wasEstablished = true
+        socket = (webSocket, id)
+        watcher.cancel()
+        watcher = Task {
+          await watch(webSocket, activityTime: .seconds(min(max(seconds, 1), 3600)))
+        }
+        for channel in entries.keys { Task { await request(channel, on: id) } }
+      case .error(let code?, let message): failure = (code, message)
+      case .ping: try? await webSocket.send(#"{"event":"pusher:pong","data":{}}"#)
+      case let frame?: take(frame)
+      case nil: break
+      }
+    }
+    return (.again(isImmediate: false, Self.lost), wasEstablished)
+  }
+
+  /// Pings a server that has said nothing for a time, and drops the connection if it does not answer.
+  private func watch(_ webSocket: WebSocket, activityTime: Duration) async {
+    while (try? await Task.sleep(for: activityTime / 2)) != nil {
+      let silence = ContinuousClock.now - lastHeard
+      if silence > activityTime + Self.answerTime { return webSocket.drop() }
+      if silence > activityTime / 2 {
+        try? await webSocket.send(#"{"event":"pusher:ping","data":{}}"#)
+      }
+    }
+  }
+
+  private func take(_ frame: PusherFrame) {
+    switch frame {
+    case .subscribed(let channel, let members):
+      guard let entry = entries[channel] else { return }
+      entry.subscription.subscribed(members, userID: entry.userID)
+      entries[channel]?.waiter = nil
+      entry.waiter?.resume(returning: nil)
+    case .subscriptionError(let channel, let status, let message):
+      end(
+        channel,
+        MessagingClientError(
+          .forbidden,
+          "the server refuses the subscription to '\(channel)': \(EscapedText(message).text)",
+          status: status.map { Int(clamping: $0) }))
+    case .cacheMiss(let channel): entries[channel]?.subscription.put(.cacheMiss)
+    case .memberAdded(let channel, let userID, let info):
+      entries[channel]?.subscription.memberAdded(PusherMember(userID: userID, info: info))
+    case .memberRemoved(let channel, let userID):
+      entries[channel]?.subscription.memberRemoved(userID)
+    case .event(let channel, let name, let userID, let data):
+      entries[channel]?.subscription.put(.event(name: name, userID: userID, data: data))
+    default: break
+    }
+  }
+
+  /// What the code of an error or of a close frame asks for.
+  private static func ending(_ closeCode: Int64, _ message: String, _ code: Int64?) -> Ending {
+    let code = code ?? closeCode
+    let text = "the server ended the connection (\(code)): \(EscapedText(message).text)"
+    return switch code {
+    case 4000..<4100: .final(MessagingClientError(.refused, text))
+    case 4200..<4300: .again(isImmediate: true, MessagingClientError(.unavailable, text))
+    default: .again(isImmediate: false, MessagingClientError(.busy, text))
+    }
+  }
+}

@@ -1,0 +1,175 @@
+internal import MessageCipher
+internal import StrictJSON
+internal import Synchronization
+
+/// The events of one channel, until it is unsubscribed or refused, or its client is closed or gone. It is for one task.
+///
+/// Events wait for the task, at most 1,000 of them: then the client ends the sequence with an error, because it can
+/// neither drop events silently nor keep all of them.
+public final class PusherSubscription: AsyncSequence, Sendable {
+  public typealias Element = PusherEvent
+
+  public let channel: String
+  let kind: PusherChannelKind
+  private let connection: PusherConnection
+  private let configuration: PusherConfiguration
+  private let inbox = Inbox<Item>()
+  private let state = Mutex(State())
+
+  private static let maximumWaitingCount = 1_000
+
+  enum Item: Sendable {
+    case status(PusherEvent.Status)
+    case event(name: String, userID: String?, data: [UInt8])
+    case memberAdded(PusherMember)
+    case memberRemoved(String)
+    case cacheMiss
+    case end(MessagingClientError?)
+  }
+
+  private struct State {
+    var members: [String: PusherMember] = [:]
+    var userID: String?
+    var channelKey: SharedSecret?
+    var waitingCount = 0
+  }
+
+  init(_ channel: String, _ configuration: PusherConfiguration, _ connection: PusherConnection) {
+    self.channel = channel
+    self.configuration = configuration
+    self.connection = connection
+    kind = PusherChannelKind(channel)
+  }
+
+  /// Who is present now, on a presence channel.
+  public var members: [PusherMember] {
+    state.withLock { $0.members.values.sorted { $0.userID < $1.userID } }
+  }
+
+  /// The client's own user, on a presence channel.
+  public var userID: String? { state.withLock { $0.userID } }
+
+  /// Sends an event to the other subscribers of a private or presence channel, which the server does not store.
+  ///
+  /// - Parameters:
+  ///   - name: begins with `client-`.
+  ///   - json: the JSON text of the data.
+  public func trigger(_ name: String, json: [UInt8]) async throws(MessagingClientError) {
+    guard name.utf8.starts(with: "client-".utf8), [.private, .presence].contains(kind) else {
+      throw MessagingClientError(
+        .invalidArgument, "'\(name)' is no client event of '\(channel)'",
+        hint: "its name begins with 'client-', and it needs a private or presence channel")
+    }
+    guard let data = try? JSONReader.value(json) else {
+      throw MessagingClientError(.invalidArgument, "the data of the event is no JSON")
+    }
+    try await connection.send(["event": .string(name), "channel": .string(channel), "data": data])
+  }
+
+  public func unsubscribe() async { await connection.remove(channel) }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    let subscription: PusherSubscription
+
+    public mutating func next() async throws(MessagingClientError) -> PusherEvent? {
+      try await subscription.next()
+    }
+  }
+
+  // MARK: - What the client tells
+
+  func authorized(_ authorization: ChannelAuthorization?) {
+    state.withLock { $0.channelKey = authorization?.channelKey }
+  }
+
+  func subscribed(_ members: [String: String], userID: String?) {
+    state.withLock { state in
+      state.userID = userID
+      state.members = Dictionary(
+        members.map { ($0.key, PusherMember(userID: $0.key, info: $0.value)) },
+        uniquingKeysWith: { first, _ in first })
+    }
+    put(.status(.subscribed))
+  }
+
+  func memberAdded(_ member: PusherMember) {
+    state.withLock { $0.members[member.userID] = member }
+    put(.memberAdded(member))
+  }
+
+  func memberRemoved(_ userID: String) {
+    state.withLock { $0.members[userID] = nil }
+    put(.memberRemoved(userID))
+  }
+
+  func put(_ item: Item) {
+    let isFull = state.withLock { state in
+      state.waitingCount += 1
+      return state.waitingCount > Self.maximumWaitingCount
+    }
+    if isFull {
+      end(
+        MessagingClientError(.busy, "the application takes the events of '\(channel)' too slowly"))
+    } else {
+      _ = inbox.put(item, byteCount: 0)
+    }
+  }
+
+  func end(_ error: MessagingClientError?) { inbox.end(with: .end(error)) }
+
+  // MARK: - Events
+
+  private func next() async throws(MessagingClientError) -> PusherEvent? {
+    guard let item = await inbox.next() else { return nil }
+    if case .end(let error) = item {
+      if let error { throw error }
+      return nil
+    }
+    state.withLock { $0.waitingCount -= 1 }
+    switch item {
+    case .status(let status): return .status(status)
+    case .memberAdded(let member): return .memberAdded(member)
+    case .memberRemoved(let userID): return .memberRemoved(userID: userID)
+    case .cacheMiss: return .cacheMiss
+    case .event(let name, let userID, let data):
+      return .message(
+        PusherMessage(
+          channel: channel, name: name, userID: userID, content: await content(data)))
+    case .end: return nil
+    }
+  }
+
+  /// The data of an event, decrypted; here, so that events keep their order while a key is fetched.
+  private func content(_ data: [UInt8]) async -> Result<[UInt8], any Error> {
+    do {
+      guard kind == .encrypted else { return .success(try decrypted(data)) }
+      do {
+        return .success(try decrypted(try open(data)))
+      } catch {
+        // The application can have another master key by now.
+        authorized(try await connection.authorize(channel))
+        return .success(try decrypted(try open(data)))
+      }
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func open(_ data: [UInt8]) throws -> [UInt8] {
+    guard let decryption = configuration.decryption,
+      let key = state.withLock({ $0.channelKey })
+    else {
+      throw MessagingClientError(
+        .invalidArgument, "the client has no key for the encrypted channel '\(channel)'",
+        hint:
+          "set the decryption of its configuration, and let the authorizer give the channel's key")
+    }
+    return try key.withSecret { try decryption.open(data, key: $0) }
+  }
+
+  private func decrypted(_ data: [UInt8]) throws -> [UInt8] {
+    try configuration.cipher?.decrypt(data, channel: channel).bytes ?? data
+  }
+}
