@@ -35,6 +35,7 @@ public struct MessagingClientError: Error, Sendable, Hashable, CustomStringConve
     public static let cancelled = Code(description: "cancelled")
   }
 
+  /// The kind of failure.
   public let code: Code
   /// What failed, for people.
   public let message: String
@@ -62,5 +63,6 @@ public struct MessagingClientError: Error, Sendable, Hashable, CustomStringConve
       hint: error.hint, status: 401, authentication: error.code)
   }
 
+  /// The message, and the hint on a line of its own.
   public var description: String { hint.map { "\(message)\nhint: \($0)" } ?? message }
 }

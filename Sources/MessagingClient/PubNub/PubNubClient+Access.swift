@@ -4,13 +4,19 @@ public import VaultCrypto
 
 /// Rights on channels and groups, as PubNub's access manager has them.
 public struct PubNubRights: OptionSet, Sendable, Hashable {
+  /// The bits of PubNub's tokens.
   public let rawValue: Int
 
+  /// Makes rights of the bits of PubNub's tokens.
   public init(rawValue: Int) { self.rawValue = rawValue }
 
+  /// Subscribe, history, presence.
   public static let read = PubNubRights(rawValue: 1)
+  /// Publish and signal.
   public static let write = PubNubRights(rawValue: 2)
+  /// Change groups.
   public static let manage = PubNubRights(rawValue: 4)
+  /// Delete messages.
   public static let delete = PubNubRights(rawValue: 8)
 
   fileprivate static let flags: [(name: String, right: PubNubRights)] = [
@@ -24,13 +30,16 @@ public struct PubNubTokenRequest: Sendable {
   public var lifetime: Duration
   /// The user whose requests can have it; nil for all.
   public var userID: String?
+  /// Rights on channels by their names.
   public var channels: [String: PubNubRights] = [:]
+  /// Rights on groups by their names.
   public var groups: [String: PubNubRights] = [:]
   /// Regular expressions for the names of channels.
   public var channelPatterns: [String: PubNubRights] = [:]
   /// Regular expressions for the names of groups.
   public var groupPatterns: [String: PubNubRights] = [:]
 
+  /// Makes a request for a token without rights.
   public init(lifetime: Duration) { self.lifetime = lifetime }
 }
 
@@ -39,7 +48,7 @@ extension PubNubClient {
   /// Grants rights to auth keys (version 2 of the access manager); a grant replaces an earlier one.
   ///
   /// - Parameters:
-  ///   - authKeys: nobody named grants them to everyone.
+  ///   - authKeys: if there is none, everyone gets the rights.
   ///   - lifetime: whole minutes; nil for ever.
   public func grant(
     _ rights: PubNubRights, channels: [String] = [], groups: [String] = [],
@@ -113,10 +122,10 @@ extension PubNubClient {
   }
 
   private func accessTarget(
-    _ verb: String, _ channels: [String], _ groups: [String], _ authKeys: [SharedSecret]
+    _ call: String, _ channels: [String], _ groups: [String], _ authKeys: [SharedSecret]
   ) throws(MessagingClientError) -> RequestTarget {
     try requireSecretKey()
-    var target = target("v2", "auth", verb, "sub-key", configuration.subscribeKey)
+    var target = target("v2", "auth", call, "sub-key", configuration.subscribeKey)
     if !authKeys.isEmpty { target.add("auth", SharedSecret(list: authKeys)) }
     if !channels.isEmpty { target.add("channel", channels.joined(separator: ",")) }
     if !groups.isEmpty { target.add("channel-group", groups.joined(separator: ",")) }

@@ -3,7 +3,9 @@ internal import StrictJSON
 extension PubNubClient {
   /// Who is present on a channel.
   public struct Occupancy: Sendable, Hashable {
+    /// How many users are present.
     public let count: Int
+    /// The users; empty if the server does not name them.
     public let userIDs: [String]
   }
 
@@ -79,10 +81,10 @@ extension PubNubClient {
   }
 
   private func change(
-    _ group: String, _ verb: String, _ channels: [String]
+    _ group: String, _ change: String, _ channels: [String]
   ) async throws(MessagingClientError) {
     var target = groupTarget(group)
-    target.add(verb, channels.joined(separator: ","))
+    target.add(change, channels.joined(separator: ","))
     _ = try object(try await call(target), "the group was not changed")
   }
 

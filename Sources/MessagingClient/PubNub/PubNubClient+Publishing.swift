@@ -18,6 +18,7 @@ public struct PubNubPublication: Sendable {
   /// Nil for the whole message.
   public var encryptedMember: String?
 
+  /// Makes a publication with the defaults.
   public init() {}
 }
 

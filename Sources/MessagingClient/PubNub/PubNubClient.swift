@@ -15,6 +15,7 @@ internal import Synchronization
 ///
 /// All tasks can use a client at the same time. Its connections close with its last use.
 public final class PubNubClient: Sendable {
+  /// What the client was made with.
   public let configuration: PubNubConfiguration
   let transport: Transport
   let subscriptions = Mutex<[ObjectIdentifier: WeakSubscription]>([:])

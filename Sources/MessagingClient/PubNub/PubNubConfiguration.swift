@@ -4,6 +4,7 @@ public import MessageCipher
 public struct PubNubConfiguration: Sendable {
   /// The address of the server, such as `https://messages.example.com`.
   public var server: String
+  /// Names the application.
   public var subscribeKey: String
   /// Nil if the client does not publish.
   public var publishKey: String?
@@ -13,10 +14,13 @@ public struct PubNubConfiguration: Sendable {
   public var authKey: SharedSecret?
   /// The application's secret key: it signs requests, and grants rights.
   ///
-  /// Only for servers: whoever has it has every right.
+  /// Only for servers: it gives every right.
   public var secretKey: SharedSecret?
   /// Encrypts what is published, and decrypts what comes.
   public var cipher: MessageCipher?
+  /// Whose certificates the client trusts.
+  ///
+  /// Default: those of the system's authorities.
   public var trust = ServerTrust.system
   /// What answers a challenge of the server; nil for nothing.
   public var challenges: ClientChallenges?
@@ -30,8 +34,10 @@ public struct PubNubConfiguration: Sendable {
   ///
   /// Default: 10 seconds.
   public var answerTime: Duration = .seconds(10)
+  /// The waits between attempts.
   public var backoff = Backoff()
 
+  /// Makes a configuration with the defaults.
   public init(server: String, subscribeKey: String, publishKey: String? = nil, userID: String) {
     self.server = server
     self.subscribeKey = subscribeKey

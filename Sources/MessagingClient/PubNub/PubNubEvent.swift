@@ -25,14 +25,17 @@ public enum PubNubStatus: Sendable, Hashable {
 
 /// A message that came.
 public struct PubNubMessage: Sendable {
+  /// Where it was published.
   public let channel: String
   /// The pattern or the group through which it came; nil for the channel itself.
   public let subscription: String?
+  /// The place of the message.
   public let timetoken: Timetoken
   /// The user id that the publisher gave; nil if it gave none.
   public let publisher: String?
   /// The JSON text of the object that the publisher gave beside the message.
   public let meta: String?
+  /// The kind of message that the publisher named.
   public let customType: String?
   /// The JSON text of the message; decrypted if the client has a cipher.
   ///
@@ -51,22 +54,32 @@ public struct PubNubMessage: Sendable {
 public struct PubNubPresence: Sendable, Hashable {
   /// A kind of change; later versions can add kinds.
   public struct Action: Sendable, Hashable, CustomStringConvertible {
+    /// PubNub's name of the change.
     public let description: String
 
+    /// A user has come.
     public static let join = Action(description: "join")
+    /// A user has left.
     public static let leave = Action(description: "leave")
+    /// A user gave no sign of life.
     public static let timeout = Action(description: "timeout")
+    /// A user has another state.
     public static let stateChange = Action(description: "state-change")
     /// Several changes since the last event: ``PubNubPresence/joined``, ``PubNubPresence/left``.
     public static let interval = Action(description: "interval")
   }
 
+  /// The channel on which users are present.
   public let channel: String
+  /// What changed.
   public let action: Action
   /// Nil for an interval.
   public let userID: String?
+  /// How many users are present then.
   public let occupancy: Int
+  /// The place of the event.
   public let timetoken: Timetoken
+  /// Who has come, in an interval.
   public let joined: [String]
   /// Who has left or timed out.
   public let left: [String]

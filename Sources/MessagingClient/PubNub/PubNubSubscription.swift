@@ -10,6 +10,7 @@ internal import Synchronization
 /// The sequence ends after ``unsubscribe()``. It throws `forbidden` when the access ends, and the errors of challenges;
 /// what was lost in between comes if it is iterated again.
 public final class PubNubSubscription: AsyncSequence, Sendable {
+  /// What the sequence gives.
   public typealias Element = PubNubEvent
 
   /// What to subscribe to.
@@ -46,14 +47,19 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   /// The place from which it continues; nil before it has begun.
   public var place: Timetoken? { state.withLock { $0.place?.timetoken } }
 
+  /// Begins, or goes on at the place where the last iteration ended.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+  /// The iteration of one task.
   public struct Iterator: AsyncIteratorProtocol {
     private let subscription: PubNubSubscription
     private var waiting: [PubNubEvent] = []
 
     init(_ subscription: PubNubSubscription) { self.subscription = subscription }
 
+    /// The next event; nil at the end.
+    ///
+    /// - Throws: `forbidden`, `refused`, `unauthenticated` and other errors that do not pass by themselves.
     public mutating func next() async throws(MessagingClientError) -> PubNubEvent? {
       while waiting.isEmpty {
         guard let events = try await subscription.poll() else { return nil }

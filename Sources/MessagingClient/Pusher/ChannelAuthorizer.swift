@@ -2,10 +2,12 @@ internal import VaultCrypto
 
 /// What a subscription to a private, presence or encrypted channel asks for.
 public struct ChannelAuthorizationRequest: Sendable, Hashable {
+  /// The name of the channel.
   public let channel: String
   /// The connection that the authorization is for: another one, and each reconnection, needs its own.
   public let socketID: String
 
+  /// Makes a request.
   public init(channel: String, socketID: String) {
     self.channel = channel
     self.socketID = socketID
@@ -18,9 +20,12 @@ public struct ChannelAuthorization: Sendable {
   public let auth: String
   /// Who the user is, on presence channels: the JSON text exactly as it was signed.
   public let channelData: String?
-  /// The key of an encrypted channel: 32 bytes. It never leaves the client.
+  /// The key of an encrypted channel: 32 bytes.
+  ///
+  /// It never leaves the client.
   public let channelKey: SharedSecret?
 
+  /// Makes an authorization.
   public init(auth: String, channelData: String? = nil, channelKey: SharedSecret? = nil) {
     self.auth = auth
     self.channelData = channelData
@@ -51,12 +56,13 @@ public struct ChannelAuthorizationError: Error, Sendable, Hashable, CustomString
   public let status: Int
   /// The body of the answer, at most 64 KiB of it.
   public let body: [UInt8]
+  /// What failed.
   public let description: String
 }
 
 /// Signs subscriptions with the application's secret key, as an application's server does.
 ///
-/// Only for servers and tests: whoever has the secret key has every right.
+/// Only for servers and tests: the secret key gives every right.
 public struct SecretKeyAuthorizer: ChannelAuthorizer {
   private let key: String
   private let secretKey: SharedSecret
@@ -72,6 +78,9 @@ public struct SecretKeyAuthorizer: ChannelAuthorizer {
     self.channelData = channelData
   }
 
+  /// Signs a subscription.
+  ///
+  /// - Throws: an error of OpenSSL.
   public func authorize(_ request: ChannelAuthorizationRequest) throws -> ChannelAuthorization {
     let channelData =
       PusherChannelKind(request.channel) == .presence ? channelData(request.channel) : nil

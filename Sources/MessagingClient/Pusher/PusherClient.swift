@@ -12,6 +12,7 @@
 /// It connects at the first subscription, and again after a lost connection, until ``close()``. All tasks can use it at
 /// the same time.
 public final class PusherClient: Sendable {
+  /// What the client was made with.
   public let configuration: PusherConfiguration
   private let connection: PusherConnection
 
@@ -29,7 +30,7 @@ public final class PusherClient: Sendable {
 
   /// Subscribes to a channel; it returns when the server has confirmed it.
   ///
-  /// - Throws: `unauthenticated` at once for a private, presence or encrypted channel without an authorizer;
+  /// - Throws: `unauthenticated` immediately for a private, presence or encrypted channel without an authorizer;
   ///   `forbidden` if the authorizer or the server refuses; `cannotConnect` and `refused`, which are final.
   public func subscribe(to channel: String) async throws(MessagingClientError) -> PusherSubscription
   {
@@ -52,7 +53,8 @@ public final class PusherClient: Sendable {
   /// Ends all subscriptions and the connection.
   public func close() async { await connection.close() }
 
-  /// The identity of the connection; nil while there is none. A publisher excludes it, so that it does not get its own
-  /// events.
+  /// The identity of the connection; nil while there is none.
+  ///
+  /// A publisher excludes it, so that it does not get its own events.
   public var socketID: String? { get async { await connection.socketID } }
 }

@@ -8,17 +8,24 @@ public struct PusherConfiguration: Sendable {
   public var key: String
   /// Authorizes subscriptions to private, presence and encrypted channels; nil for public channels alone.
   public var authorizer: (any ChannelAuthorizer)?
-  /// Opens the events of encrypted channels; nil for none. The module `PusherEncryption` has one.
+  /// Opens the events of encrypted channels; nil for none.
+  ///
+  /// The module `PusherEncryption` has one.
   public var decryption: (any ChannelDecryption)?
   /// Decrypts the data of events, as ``PubNubConfiguration/cipher``.
   public var cipher: MessageCipher?
+  /// Whose certificates the client trusts.
+  ///
+  /// Default: those of the system's authorities.
   public var trust = ServerTrust.system
   /// What answers a challenge of the server; nil for nothing.
   public var challenges: ClientChallenges?
   /// Default: 10 seconds.
   public var connectTime: Duration = .seconds(10)
+  /// The waits between attempts.
   public var backoff = Backoff()
 
+  /// Makes a configuration with the defaults.
   public init(server: String, key: String, authorizer: (any ChannelAuthorizer)? = nil) {
     self.server = server
     self.key = key

@@ -23,11 +23,15 @@ public enum PusherEvent: Sendable {
 
 /// An event of a channel.
 public struct PusherMessage: Sendable {
+  /// Where it was published.
   public let channel: String
+  /// The name of the event.
   public let name: String
   /// Who sent it, on presence channels: the server vouches for it.
   public let userID: String?
-  /// The data of the event: a text, usually JSON. Decrypted on encrypted channels, and if the client has a cipher.
+  /// The data of the event: a text, usually JSON.
+  ///
+  /// It is decrypted on encrypted channels, and if the client has a cipher.
   ///
   /// The error if it was not: the event is forged, damaged, or not for this key.
   public let content: Result<[UInt8], any Error>
@@ -42,6 +46,7 @@ public struct PusherMessage: Sendable {
 
 /// A user who is present on a channel.
 public struct PusherMember: Sendable, Hashable {
+  /// Names the user.
   public let userID: String
   /// The JSON text that the application's server gave for the user.
   public let info: String?

@@ -2,13 +2,17 @@ internal import MessageCipher
 internal import StrictJSON
 internal import Synchronization
 
-/// The events of one channel, until it is unsubscribed or refused, or its client is closed or gone. It is for one task.
+/// The events of one channel, until it is unsubscribed or refused, or its client is closed or gone.
+///
+/// It is for one task.
 ///
 /// Events wait for the task, at most 1,000 of them: then the client ends the sequence with an error, because it can
 /// neither drop events silently nor keep all of them.
 public final class PusherSubscription: AsyncSequence, Sendable {
+  /// What the sequence gives.
   public typealias Element = PusherEvent
 
+  /// The name of the channel.
   public let channel: String
   let kind: PusherChannelKind
   private let connection: PusherConnection
@@ -66,13 +70,20 @@ public final class PusherSubscription: AsyncSequence, Sendable {
     try await connection.send(["event": .string(name), "channel": .string(channel), "data": data])
   }
 
+  /// Ends the sequence, and tells the server.
   public func unsubscribe() async { await connection.remove(channel) }
 
+  /// Begins with the events that wait.
   public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
 
+  /// The iteration of one task.
   public struct Iterator: AsyncIteratorProtocol {
     let subscription: PusherSubscription
 
+    /// The next event; nil at the end.
+    ///
+    /// - Throws: `forbidden` if the server or the authorizer ends the subscription; `busy` if too many events wait;
+    ///   `refused` if the server ends the connection for good.
     public mutating func next() async throws(MessagingClientError) -> PusherEvent? {
       try await subscription.next()
     }

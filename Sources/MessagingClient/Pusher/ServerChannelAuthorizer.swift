@@ -58,6 +58,9 @@ public final class ServerChannelAuthorizer: ChannelAuthorizer {
     return (String(url[..<path.startIndex]), target)
   }
 
+  /// Asks the server.
+  ///
+  /// - Throws: ``ChannelAuthorizationError`` for a refusal; ``MessagingClientError`` if the server was not reached.
   public func authorize(_ request: ChannelAuthorizationRequest) async throws -> ChannelAuthorization
   {
     var fields = Fields()

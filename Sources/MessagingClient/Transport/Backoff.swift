@@ -9,6 +9,7 @@ public struct Backoff: Sendable, Hashable {
   /// Default: 60 seconds.
   public var maximum: Duration
 
+  /// Makes the waits.
   public init(first: Duration = .seconds(1), maximum: Duration = .seconds(60)) {
     self.first = first
     self.maximum = maximum

@@ -59,7 +59,9 @@ struct WebSocket: Sendable {
     inbox.whenTaken { _ = channel.setOption(.autoRead, value: true) }
   }
 
-  /// The next message, or the end; nil if the task is cancelled. For one task at a time.
+  /// The next message, or the end; nil if the task is cancelled.
+  ///
+  /// It is for one task at a time.
   func next() async -> WebSocketEvent? { await inbox.next() }
 
   /// Sends a text message; it is written to the system on return.
