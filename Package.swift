@@ -58,6 +58,7 @@ let package = Package(
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "MessageCipher", targets: ["MessageCipher"]),
+    .library(name: "MessagingClient", targets: ["MessagingClient"]),
     .library(name: "AccessControl", targets: ["AccessControl", "StrictJSON"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
@@ -68,7 +69,7 @@ let package = Package(
     .executable(name: "datavaultd", targets: ["DataVaultServerCommand"]),
   ],
   traits: [
-    .trait(name: "Network", description: "What only the message server uses."),
+    .trait(name: "Network", description: "What only the message server and its clients use."),
     .default(enabledTraits: ["Network"]),
   ],
   dependencies: [
@@ -128,6 +129,13 @@ let package = Package(
     module("StrictJSON", []),
     // For clients, whose server has no key.
     module("MessageCipher", ["StrictJSON", "VaultCrypto"]),
+    // What an application links: clients of the server's protocols.
+    module(
+      "MessagingClient",
+      [
+        "MessageCipher", "StrictJSON", "VaultCrypto", nioSSL,
+        network("DequeModule", "swift-collections"),
+      ] + nio),
     // For the message server.
     module(
       "Realtime",
@@ -300,7 +308,9 @@ let package = Package(
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
         "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, logging, serviceLifecycle, system,
         nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
+        "MessagingClient",
       ] + nio),
+    tests("MessagingClientTests", ["MessagingClient", "VaultCrypto"]),
     tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(
       "ExtensionTests",

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Synchronization
 
 /// What a connection has received and its one reader has not taken.
@@ -5,7 +6,7 @@ internal import Synchronization
 /// It holds back the connection, not the event loop: ``put(_:byteCount:)`` says when to stop reading.
 final class Inbox<Event: Sendable>: Sendable {
   private struct State {
-    var events: [(event: Event, byteCount: Int)] = []
+    var events: Deque<(event: Event, byteCount: Int)> = []
     var byteCount = 0
     var last: Event?
     var isEnded = false

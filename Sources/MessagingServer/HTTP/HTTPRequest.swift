@@ -30,6 +30,11 @@ struct HTTPRequest: Sendable {
 
   /// What the fields `Authorization` say; nil if there is none.
   var authorization: Authorization? { Authorization.read(headers["authorization"]) }
+
+  /// The id of a publication; nil if it has none.
+  func deduplicationID() throws(DeduplicationHeader.Fault) -> String? {
+    try DeduplicationHeader.id(of: headers[DeduplicationHeader.id])
+  }
 }
 
 /// An answer, with the headers that differ from one to the next.
@@ -43,6 +48,8 @@ package struct HTTPResponse: Sendable, Equatable {
   package var contentType = HTTPResponse.javaScript
   /// Seconds after which a client can ask again; default: nil, not said.
   package var retryAfter: Int?
+  /// Whether it says for how long this server knows deduplication ids; default: false.
+  package var saysDeduplicationWindow = false
   /// The challenges of a 401, each in a field `WWW-Authenticate` of its own.
   package var challenges: [Challenge] = []
   /// Methods for `Access-Control-Allow-Methods`.
@@ -85,6 +92,9 @@ package struct HTTPResponse: Sendable, Equatable {
     }
     if !challenges.isEmpty, allowsOtherOrigins {
       buffer.writeString("Access-Control-Expose-Headers: WWW-Authenticate\r\n")
+    }
+    if saysDeduplicationWindow {
+      buffer.writeString("\(DeduplicationHeader.window): \(DeduplicationHeader.seconds)\r\n")
     }
     if let retryAfter { buffer.writeString("Retry-After: \(retryAfter)\r\n") }
     buffer.writeString(

@@ -17,7 +17,13 @@ extension HTTPResponse {
   }
 
   /// The answer to `/time/0`, the only one with a timetoken as a number.
-  static func time(_ place: Timetoken) -> HTTPResponse { HTTPResponse(200, "[\(place)]") }
+  ///
+  /// It says that a publication can be repeated with its deduplication id, also while the vault is locked.
+  static func time(_ place: Timetoken) -> HTTPResponse {
+    var response = HTTPResponse(200, "[\(place)]")
+    response.saysDeduplicationWindow = true
+    return response
+  }
 
   /// The answer of the access manager.
   init(_ reply: AccessReply) { self.init(reply.status, Array(reply.text.utf8)) }

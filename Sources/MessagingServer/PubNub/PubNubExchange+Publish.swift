@@ -22,7 +22,8 @@ extension PubNubExchange {
     guard isAllowed(operation, channels: [call.channel]) else { return }
     try check(call)
     let message = Message(
-      channel: try channel(call.channel), payload: call.payload, headers: notes(call).headers)
+      channel: try channel(call.channel), payload: call.payload, headers: notes(call).headers,
+      deduplicationID: try deduplicationID())
     switch call.kind {
     case .message:
       let application = caller.application
@@ -34,6 +35,14 @@ extension PubNubExchange {
     case .fire:
       // Server functions, which this server does not have, are its only readers.
       answer(.sent(home.place))
+    }
+  }
+
+  private func deduplicationID() throws(PubNubRefusal) -> String? {
+    do throws(DeduplicationHeader.Fault) {
+      return try exchange.request.deduplicationID()
+    } catch {
+      throw PubNubRefusal(.publish, 400, error.message)
     }
   }
 

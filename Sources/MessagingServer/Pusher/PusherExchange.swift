@@ -105,8 +105,14 @@ struct PusherExchange: Sendable {
   private func publish(
     _ triggers: [PusherTrigger], _ answer: @escaping @Sendable () -> JSONValue
   ) throws(PusherFault) {
+    let id: String?
+    do throws(DeduplicationHeader.Fault) {
+      id = try exchange.request.deduplicationID()
+    } catch {
+      throw PusherFault(400, error.message)
+    }
     var messages: [Message] = []
-    for trigger in triggers {
+    for (number, trigger) in triggers.enumerated() {
       var notes = MessageNotes()
       notes.eventName = trigger.name
       notes.excludedSocketID = trigger.socketID
@@ -116,7 +122,10 @@ struct PusherExchange: Sendable {
           throw PusherFault(400, "the name of a channel is too long")
         }
         messages.append(
-          Message(channel: channel, payload: trigger.data, headers: notes.headers))
+          Message(
+            channel: channel, payload: trigger.data, headers: notes.headers,
+            // Several events of a batch can be for one channel.
+            deduplicationID: id.map { triggers.count > 1 ? "\($0)-\(number)" : $0 }))
       }
     }
     run { [messages] in

@@ -57,6 +57,8 @@ struct STOMPPublication: Sendable, Equatable {
 
   let channel: ChannelName
   let body: [UInt8]
+  /// A second message with the id is not stored.
+  let deduplicationID: String?
   /// Of the client, and the notes of the server.
   let headers: [String: String]
 
@@ -73,6 +75,13 @@ struct STOMPPublication: Sendable, Equatable {
     }
     channel = destination.channel
     body = frame.body
+    do throws(DeduplicationHeader.Fault) {
+      // Of a repeated header, the first counts.
+      deduplicationID = try DeduplicationHeader.id(
+        of: frame[DeduplicationHeader.id].map { [$0] } ?? [])
+    } catch {
+      throw STOMPFault(error.message)
+    }
     var notes = MessageNotes()
     // A body without a type is a binary blob: the specification, under Standard Headers.
     notes.contentType = frame["content-type"] ?? "application/octet-stream"
@@ -89,6 +98,7 @@ struct STOMPPublication: Sendable, Equatable {
   }
 
   func message(in channel: Channel) -> Message {
-    Message(channel: channel, payload: body, headers: headers)
+    Message(
+      channel: channel, payload: body, headers: headers, deduplicationID: deduplicationID)
   }
 }

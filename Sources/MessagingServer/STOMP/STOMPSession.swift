@@ -171,7 +171,11 @@ struct STOMPSession {
     decoder.version = version
     heartBeat.didReceive(at: now)
     var answer = STOMPFrame(
-      "CONNECTED", [("version", version.rawValue), ("server", "DataVault"), ("session", name)])
+      "CONNECTED",
+      [
+        ("version", version.rawValue), ("server", "DataVault"), ("session", name),
+        (DeduplicationHeader.window, "\(DeduplicationHeader.seconds)"),
+      ])
     // Version 1.0 has none.
     if version > .v10 { answer.append("heart-beat", heartBeat.answer(limits.heartBeatTime)) }
     var rest = waiting[...]
