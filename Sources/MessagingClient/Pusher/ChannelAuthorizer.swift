@@ -58,6 +58,13 @@ public struct ChannelAuthorizationError: Error, Sendable, Hashable, CustomString
   public let body: [UInt8]
   /// What failed.
   public let description: String
+
+  /// Makes a refusal, for an authorizer of the application's own.
+  public init(status: Int, body: [UInt8], description: String) {
+    self.status = status
+    self.body = body
+    self.description = description
+  }
 }
 
 /// Signs subscriptions with the application's secret key, as an application's server does.

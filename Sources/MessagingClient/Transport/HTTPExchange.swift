@@ -99,6 +99,7 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
   private var context: ChannelHandlerContext?
   private var pending: Pending?
   private var isReusable = true
+  private var hasSwitched = false
 
   init(_ encoder: RequestEncoder) { self.encoder = encoder }
 
@@ -109,7 +110,9 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   /// Whether another request can follow.
-  var canSend: Bool { isReusable && pending == nil && context?.channel.isActive == true }
+  var canSend: Bool {
+    isReusable && !hasSwitched && pending == nil && context?.channel.isActive == true
+  }
 
   func send(_ request: ClientRequest, _ promise: EventLoopPromise<ClientResponse>) {
     guard canSend, let context else { return promise.fail(ExchangeFailure.notSent) }
@@ -125,13 +128,20 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard pending != nil else { return context.close(promise: nil) }
+    guard pending != nil else {
+      // After a switch, the end of the answer comes behind its head.
+      if !hasSwitched { context.close(promise: nil) }
+      return
+    }
     switch unwrapInboundIn(data) {
     case .head(let head):
       pending?.head = head
       isReusable = head.isKeepAlive
       // What follows is no HTTP: the owner takes the connection over.
-      if head.status == .switchingProtocols { finish() }
+      if head.status == .switchingProtocols {
+        hasSwitched = true
+        finish()
+      }
     case .body(let bytes):
       guard let pending, pending.body.count + bytes.readableBytes <= pending.limit else {
         return end(.tooLarge)

@@ -156,7 +156,8 @@ import VaultCrypto
       try await administrator.grant(
         [.read, .write], channels: ["a"], authKeys: [authKey], lifetime: .seconds(3600))
       try await client.publish(json: [0x31], to: "a")
-      #expect(try await administrator.audit(channels: ["a"], authKeys: [authKey]).contains("\"w\":1"))
+      #expect(
+        try await administrator.audit(channels: ["a"], authKeys: [authKey]).contains("\"w\":1"))
       let subscription = try client.subscribe(to: ["a"], after: Timetoken(rawValue: 1))
       #expect(try await Self.texts(1, of: subscription) == ["1"])
       try await administrator.revoke(channels: ["a"], authKeys: [authKey])
