@@ -133,7 +133,7 @@ let package = Package(
     module(
       "MessagingClient",
       [
-        "MessageCipher", "StrictJSON", "VaultCrypto", nioSSL,
+        "MessageCipher", "DataVault", "StrictJSON", "VaultCrypto", nioSSL,
         network("DequeModule", "swift-collections"),
       ] + nio),
     // For the message server.

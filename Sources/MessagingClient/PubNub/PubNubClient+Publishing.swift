@@ -32,8 +32,11 @@ extension PubNubClient {
     _ value: some Encodable & Sendable, to channel: String,
     _ publication: PubNubPublication = .init()
   ) async throws -> Timetoken {
-    let json = try JSONEncoder().encode(value)
-    return try await publish(json: Array(json), to: channel, publication)
+    try await publish(json: Self.json(value), to: channel, publication)
+  }
+
+  static func json(_ value: some Encodable) throws -> [UInt8] {
+    Array(try JSONEncoder().encode(value))
   }
 
   /// Publishes a JSON text; the client's cipher encrypts it.

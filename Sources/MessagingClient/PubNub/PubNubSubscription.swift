@@ -75,7 +75,7 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   private static let pollTime = Duration.seconds(310)
 
   /// The next events; nil at the end.
-  private func poll() async throws(MessagingClientError) -> [PubNubEvent]? {
+  func poll() async throws(MessagingClientError) -> [PubNubEvent]? {
     let (place, failureCount, isEnded) = state.withLock { ($0.place, $0.failureCount, $0.isEnded) }
     if isEnded || Task.isCancelled { return nil }
     do throws(MessagingClientError) {

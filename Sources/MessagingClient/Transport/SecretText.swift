@@ -24,7 +24,9 @@ public final class SharedSecret: Sendable {
     try secret.withBytes(body)
   }
 
-  func withSecret<R, E>(_ body: (borrowing SecretBytes) throws(E) -> R) throws(E) -> R {
+  func withSecret<R: ~Copyable, E>(
+    _ body: (borrowing SecretBytes) throws(E) -> R
+  ) throws(E) -> R {
     try body(secret)
   }
 }

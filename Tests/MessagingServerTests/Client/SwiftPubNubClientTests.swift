@@ -1,4 +1,6 @@
+import AccessControl
 import ApplicationStore
+import DataVault
 import Foundation
 import MessageCipher
 import MessagingClient
@@ -207,6 +209,56 @@ import VaultCrypto
         try Program.run("/usr/bin/curl", ["-si", "\(server.url)/time/0"])
       }
       #expect(time.text.contains("datavault-deduplication-window: 3600\r\n"))
+    }
+  }
+
+  @Test func `one call publishes to each friend, and a burst becomes two batches`() async throws {
+    try await ServerFixture.run { server in
+      let client = try Self.client(server)
+      let subscription = try client.subscribe(to: ["burst"])
+      var batches = subscription.batches(every: .milliseconds(300)).makeAsyncIterator()
+      _ = try await batches.next()
+      for number in 0..<20 { try await client.publish(number, to: "burst") }
+      var counts: [Int] = []
+      while counts.reduce(0, +) < 20, let batch = try await batches.next() {
+        counts.append(batch.count)
+      }
+      #expect(counts.reduce(0, +) == 20 && counts.count <= 3)
+      let friends = ["f1", "f2", "not / possible"] + (3..<30).map { "f\($0)" }
+      let results = try await client.publish(["hello": "all"], toEach: friends)
+      #expect(results.count == friends.count)
+      for friend in friends where friend != "not / possible" {
+        let place = try #require(try results[friend]?.get())
+        #expect(try await client.history(of: [friend]).messages[friend]?.first?.timetoken == place)
+      }
+      #expect(throws: MessagingClientError.self) { try results["not / possible"]?.get() }
+    }
+  }
+
+  @Test func `a vault has the client's cipher key, auth key, login and identity`() async throws {
+    try await ServerFixture.run { server in
+      let vault = server.vault
+      try await vault.set(SecretBytes.random(byteCount: 32), kind: .binary, for: "message-key")
+      try await server.grant([.read, .write], "a", .user(Name("ana")))
+      try await server.put(user: "ana", "a password")
+      try await vault.set(secret("ana"), kind: .string, for: "login-user")
+      try await vault.set(secret("a password"), kind: .string, for: "login-password")
+      let secrets = try await VaultSecrets(vault)
+      var configuration = PubNubConfiguration(
+        server: server.url, subscribeKey: server.closed.subscribe,
+        publishKey: server.closed.publish, secrets: secrets)
+      let client = try Client(configuration)
+      // The server asks for credentials, and the vault's user has the right.
+      try await client.publish(["card": "4711"], to: "a")
+      #expect(
+        try await client.history(of: ["a"]).messages["a"]?.first?.decode() == ["card": "4711"])
+      #expect(try await VaultSecrets(vault).clientID == secrets.clientID)
+      configuration.challenges = nil
+      let stranger = try Client(configuration)
+      let refusal = await #expect(throws: MessagingClientError.self) {
+        try await stranger.publish(json: [0x31], to: "a")
+      }
+      #expect([.unauthenticated, .forbidden].contains(refusal?.code))
     }
   }
 }
