@@ -1,0 +1,2 @@
+// libsodium. No target but PusherEncryption imports this module.
+#include <sodium.h>
