@@ -23,6 +23,9 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     public static let foreignOrigin = Code(description: "foreignOrigin")
     /// A user, a password or a token cannot be sent: it breaks a rule of its scheme.
     public static let invalidCredentials = Code(description: "invalidCredentials")
+    /// The server has accepted an answer to `Negotiate`, but has not proved its identity; see
+    /// ``AuthenticationError/underlying``.
+    public static let serverNotAuthenticated = Code(description: "serverNotAuthenticated")
     /// A handler threw an error, which is ``AuthenticationError/underlying``.
     public static let handlerFailed = Code(description: "handlerFailed")
     /// OpenSSL failed.
@@ -112,6 +115,13 @@ extension AuthenticationError {
   static func handlerFailed(_ error: any Error, at origin: Origin) -> AuthenticationError {
     AuthenticationError(
       .handlerFailed, "the challenge handler for \(origin) failed",
+      hint: "see the underlying error",
+      underlying: error)
+  }
+
+  static func serverNotAuthenticated(_ error: any Error, at origin: Origin) -> AuthenticationError {
+    AuthenticationError(
+      .serverNotAuthenticated, "\(origin) has not proved its identity",
       hint: "see the underlying error",
       underlying: error)
   }

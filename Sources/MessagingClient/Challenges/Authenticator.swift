@@ -3,7 +3,7 @@ public import VaultCrypto
 /// The authentication of one connection: takes the challenges of a 401, and gives the value of `Authorization`.
 ///
 /// It does no input or output. The connection calls ``answer(_:at:)`` for each 401, ``refused()`` for a 403 after an
-/// answer, ``opened()`` when it has opened, and ``closed()`` when it, or an attempt to open it, has ended. The
+/// answer, ``opened(_:)`` when it has opened, and ``closed()`` when it, or an attempt to open it, has ended. The
 /// authenticator and its handlers never hold the connection.
 public actor Authenticator {
   /// The most rounds of one authentication.
@@ -97,7 +97,29 @@ public actor Authenticator {
   }
 
   /// Notes that the connection has opened: the server has accepted the last answer.
-  public func opened() { end(.accepted) }
+  ///
+  /// After `Negotiate`, the context checks the identity of the server by the token in its success. Without an error,
+  /// the connection can be used.
+  ///
+  /// - Parameter fields: the values of the `WWW-Authenticate` fields of the 101 or 200.
+  /// - Throws: ``AuthenticationError`` with the code `serverNotAuthenticated`; `cancelled` if the connection has ended.
+  ///   The connection must then fail.
+  public func opened(_ fields: [String]) async throws(AuthenticationError) {
+    guard sent != nil, let round = nextHandler as? NegotiateRound else { return end(.accepted) }
+    guard !isWorking else { throw .cancelled(at: round.origin) }
+    isWorking = true
+    let generation = generation
+    do {
+      try await round.finish(fields)
+    } catch {
+      try check(generation, at: round.origin)
+      // Who has accepted the answer is not known, so it is no success.
+      end(.unanswered)
+      throw .serverNotAuthenticated(error, at: round.origin)
+    }
+    try check(generation, at: round.origin)
+    end(.accepted)
+  }
 
   /// Notes that the connection, or an attempt to open it, has ended.
   ///

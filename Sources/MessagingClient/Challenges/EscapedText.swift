@@ -1,17 +1,17 @@
 /// A text of a server in a form that can be shown: one line, of bounded length, without characters that change how the
 /// text around it looks.
-struct EscapedText {
-  /// The most characters of the original that are shown.
+package struct EscapedText {
+  /// The most characters of the original that are shown, unless a caller says otherwise.
   static let maximumCount = 100
 
-  let text: String
+  package let text: String
 
   /// Escapes control characters, line breaks, bidirectional and other invisible characters as `\u{...}`, and the
   /// characters `\` and `"` by a backslash.
-  init(_ original: String) {
+  package init(_ original: String, maximumCount: Int = EscapedText.maximumCount) {
     var text = ""
     var markCount = 0
-    for scalar in original.unicodeScalars.prefix(Self.maximumCount) {
+    for scalar in original.unicodeScalars.prefix(maximumCount) {
       if scalar == "\\" || scalar == "\"" {
         text += "\\\(scalar)"
       } else if Self.isShown(scalar, after: markCount) {
@@ -21,7 +21,7 @@ struct EscapedText {
       }
       markCount = Self.isMark(scalar) ? markCount + 1 : 0
     }
-    self.text = original.unicodeScalars.count > Self.maximumCount ? text + "..." : text
+    self.text = original.unicodeScalars.count > maximumCount ? text + "..." : text
   }
 
   /// The most marks on a letter: more of them cover the lines above and below.

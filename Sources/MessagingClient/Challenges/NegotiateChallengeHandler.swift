@@ -3,13 +3,20 @@ internal import VaultCrypto
 
 /// A security context of GSSAPI while it is established, for one connection (RFC 4559).
 ///
-/// This library has no GSSAPI of its own: a module beside it, or the application, implements the protocol.
+/// This library has no GSSAPI of its own: the module NegotiateAuthentication, or the application, implements the
+/// protocol.
 public protocol NegotiateContext: Sendable {
   /// Makes the next token of the client.
   ///
   /// - Parameter serverToken: nil in the first round, then what the server sent.
   /// - Returns: the token that goes to the server; it is wiped when it was sent.
   mutating func next(serverToken: [UInt8]?) async throws -> [UInt8]
+
+  /// Takes the server's last token, which comes with its success, and checks that the server has proved its identity.
+  ///
+  /// - Parameter serverToken: nil if the success has none.
+  /// - Throws: any error if the server has not proved its identity; the connection then fails.
+  mutating func finish(serverToken: [UInt8]?) async throws
 }
 
 /// Answers `Negotiate` (RFC 4559) and Kaazing's `Application Negotiate` with the tokens of a security context.
@@ -54,7 +61,7 @@ public struct NegotiateChallengeHandler: ChallengeHandler {
 /// The next round of a context that has begun.
 final class NegotiateRound: ChallengeHandler {
   private let scheme: Challenge.Scheme
-  private let origin: Origin
+  let origin: Origin
   /// Nil after the round, whose context is then in the next one.
   private let context: Mutex<(any NegotiateContext)?>
 
@@ -66,14 +73,21 @@ final class NegotiateRound: ChallengeHandler {
 
   func canHandle(_ request: ChallengeRequest) -> Bool {
     request.challenge.scheme == scheme && request.location.origin == origin
-      && serverToken(request) != nil && context.withLock { $0 != nil }
+      && Self.serverToken(request.challenge) != nil && context.withLock { $0 != nil }
   }
 
   func handle(_ request: ChallengeRequest) async throws -> ChallengeResponse? {
     guard request.challenge.scheme == scheme, request.location.origin == origin,
-      let token = serverToken(request), let context = context.withLock({ $0.take() })
+      let token = Self.serverToken(request.challenge), let context = context.withLock({ $0.take() })
     else { return nil }
     return try await Self.answer(context, serverToken: token, scheme: scheme, origin: origin)
+  }
+
+  /// Lets the context check the success of the server, whose fields these are.
+  func finish(_ fields: [String]) async throws {
+    guard var context = context.withLock({ $0.take() }) else { throw CancellationError() }
+    let challenge = ChallengeList(fields).challenges.first { $0.scheme == scheme }
+    try await context.finish(serverToken: challenge.flatMap(Self.serverToken))
   }
 
   static func answer(
@@ -87,7 +101,7 @@ final class NegotiateRound: ChallengeHandler {
       nextHandler: NegotiateRound(context, scheme: scheme, origin: origin))
   }
 
-  private func serverToken(_ request: ChallengeRequest) -> [UInt8]? {
-    request.challenge.token68.flatMap(AuthorizationValue.decodeBase64)
+  private static func serverToken(_ challenge: Challenge) -> [UInt8]? {
+    challenge.token68.flatMap(AuthorizationValue.decodeBase64)
   }
 }

@@ -50,7 +50,7 @@ import VaultCrypto
     let fixture = try Fixture(guarded, passwords: ["p"])
     for _ in 0..<20 {
       #expect(try await fixture.answer() == "Basic dTpw")
-      await fixture.authenticator.opened()
+      try await fixture.authenticator.opened([])
       await fixture.authenticator.closed()
     }
     #expect(guarded.refusalCount(at: fixture.location.origin, realm: "r") == 0)
@@ -63,7 +63,7 @@ import VaultCrypto
   {
     let fixture = try Fixture(makeGuard(), passwords: ["a", "b", "right", "c", "right"])
     for _ in 0..<3 { _ = try await fixture.answer() }
-    await fixture.authenticator.opened()
+    try await fixture.authenticator.opened([])
     _ = try await fixture.answer()
     await fixture.authenticator.refused()
     await fixture.authenticator.closed()

@@ -1,17 +1,23 @@
 @testable import MessagingClient
+import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
 
 /// The rounds of `Negotiate`.
 @Suite struct NegotiateTests {
-  /// A context whose token is the number of the round and what the server sent.
+  /// A context whose token is the number of the round and what the server sent; the server's proof is 42.
   struct Rounds: NegotiateContext {
+    struct Unproved: Error {}
     var round: UInt8 = 0
 
     mutating func next(serverToken: [UInt8]?) async throws -> [UInt8] {
       round += 1
       return [round] + (serverToken ?? [])
+    }
+
+    mutating func finish(serverToken: [UInt8]?) async throws {
+      if serverToken != [42] { throw Unproved() }
     }
   }
 
@@ -76,6 +82,77 @@ import VaultCrypto
       Issue.record("an origin without a context was answered")
       return
     }
+  }
+
+  // MARK: The server's proof
+
+  private func authenticator(_ guarded: ChallengeGuard) async throws -> Authenticator {
+    let location = try Location("https://h")
+    let authenticator = Authenticator(
+      connectionTo: location.origin, handler: NegotiateChallengeHandler { _ in Rounds() },
+      challengeGuard: guarded)
+    _ = try await authenticator.answer(["Negotiate"], at: location)
+    return authenticator
+  }
+
+  @Test(arguments: [
+    ["Negotiate Kg=="], ["negotiate Kg=="], [#"Basic realm="a""#, "Negotiate Kg=="],
+    [#"Basic realm="a", Negotiate Kg=="#],
+  ])
+  func `a success with the server's proof opens the connection`(fields: [String]) async throws {
+    let guarded = ChallengeGuard(clock: ManualClock())
+    let authenticator = try await authenticator(guarded)
+    try await authenticator.opened(fields)
+    // A later success of the same connection needs no proof.
+    try await authenticator.opened([])
+  }
+
+  @Test(arguments: [
+    [], ["Negotiate"], ["Negotiate Kw=="], ["Negotiate Kg="], ["Application Negotiate Kg=="],
+    ["Negotiate\u{0} Kg=="], ["Negotiate", "Negotiate Kg=="],
+  ])
+  func `a success without the server's proof is an error, and no success`(fields: [String])
+    async throws
+  {
+    let guarded = ChallengeGuard(clock: ManualClock())
+    for _ in 1...10 {
+      let authenticator = try await authenticator(guarded)
+      let error = await #expect(throws: AuthenticationError.self) {
+        try await authenticator.opened(fields)
+      }
+      #expect(error?.code == .serverNotAuthenticated)
+      #expect(error?.underlying is Rounds.Unproved)
+    }
+    // Each counts as an answer without a result.
+    let error = await #expect(throws: AuthenticationError.self) {
+      _ = try await authenticator(guarded)
+    }
+    #expect(error?.code == .tooManyAttempts)
+  }
+
+  @Test func `a connection that ends while its proof is checked does not open`() async throws {
+    /// A context whose check ends the connection.
+    struct Ending: NegotiateContext {
+      let end: @Sendable () async -> Void
+      mutating func next(serverToken: [UInt8]?) async throws -> [UInt8] { [1] }
+      mutating func finish(serverToken: [UInt8]?) async throws { await end() }
+    }
+    let location = try Location("https://h")
+    let box = Mutex<Authenticator?>(nil)
+    let handler = NegotiateChallengeHandler { _ in
+      Ending { await box.withLock { $0 }?.closed() }
+    }
+    let authenticator = Authenticator(
+      connectionTo: location.origin, handler: handler,
+      challengeGuard: ChallengeGuard(clock: ManualClock()))
+    box.withLock { $0 = authenticator }
+    _ = try await authenticator.answer(["Negotiate"], at: location)
+    let error = await #expect(throws: AuthenticationError.self) {
+      try await authenticator.opened(["Negotiate Kg=="])
+    }
+    #expect(error?.code == .cancelled)
+    // The connection can begin again.
+    _ = try await authenticator.answer(["Negotiate"], at: location)
   }
 
   private static func base64(_ bytes: [UInt8]) -> String {
