@@ -59,6 +59,8 @@ let package = Package(
     .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "MessageCipher", targets: ["MessageCipher"]),
     .library(name: "MessagingClient", targets: ["MessagingClient"]),
+    .library(name: "NegotiateAuthentication", targets: ["NegotiateAuthentication"]),
+    .library(name: "PusherEncryption", targets: ["PusherEncryption"]),
     .library(name: "AccessControl", targets: ["AccessControl", "StrictJSON"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
@@ -96,6 +98,9 @@ let package = Package(
     .systemLibrary(
       name: "CLibsecret", pkgConfig: "gobject-2.0", providers: [.apt(["libsecret-1-dev"])]),
 
+    // Its pkg-config flags have -isystem; headers and library lie in the compiler's own paths.
+    .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     // The house, bottom up. Arrows point down only: docs/explanation/architecture.md.
@@ -136,6 +141,9 @@ let package = Package(
         "MessageCipher", "DataVault", "StrictJSON", "VaultCrypto", nioSSL,
         network("DequeModule", "swift-collections"),
       ] + nio),
+    // Apart, because they need libraries that most applications do without.
+    module("NegotiateAuthentication", ["MessagingClient", "FileLayer", "CGSSAPI"]),
+    module("PusherEncryption", ["MessagingClient", "StrictJSON", "VaultCrypto", "CSodium"]),
     // For the message server.
     module(
       "Realtime",
@@ -226,6 +234,11 @@ let package = Package(
       path: "Tests/Support/ArticleExamples"),
     // The code of the guide to encrypted messages.
     support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
+    // A client in a process of its own, because KRB5_CONFIG belongs to one.
+    .executableTarget(
+      name: "NegotiateClient",
+      dependencies: ["NegotiateAuthentication", "MessagingClient", "VaultCrypto"],
+      path: "Tests/Support/NegotiateClient", swiftSettings: Array(settings.dropFirst())),
     // Works on jobs until it is killed: CrashTests.
     .executableTarget(
       name: "JobProgram",
@@ -311,6 +324,10 @@ let package = Package(
         "MessagingClient",
       ] + nio),
     tests("MessagingClientTests", ["MessagingClient", "VaultCrypto"]),
+    tests(
+      "NegotiateAuthenticationTests",
+      ["NegotiateAuthentication", "NegotiateClient", "MessagingClient", "FileLayer", system]),
+    tests("PusherEncryptionTests", ["PusherEncryption", "MessagingClient", "VaultCrypto"]),
     tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
     tests(
       "ExtensionTests",

@@ -20,7 +20,7 @@ public struct ChannelAuthorization: Sendable {
   public let auth: String
   /// Who the user is, on presence channels: the JSON text exactly as it was signed.
   public let channelData: String?
-  /// The key of an encrypted channel: 32 bytes.
+  /// The key of an encrypted channel, in base64 as Pusher's `shared_secret`.
   ///
   /// It never leaves the client.
   public let channelKey: SharedSecret?

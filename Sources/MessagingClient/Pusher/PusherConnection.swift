@@ -88,7 +88,7 @@ actor PusherConnection {
     do {
       let authorization = try await authorization(for: channel, id)
       guard socket?.id == id, let subscription = entries[channel]?.subscription else { return }
-      subscription.authorized(authorization)
+      try subscription.authorized(authorization)
       entries[channel]?.userID = authorization?.channelData
         .flatMap { try? JSONReader.value(Array($0.utf8)) }
         .flatMap { $0.member("user_id") }.map { $0.string ?? $0.text }

@@ -36,6 +36,7 @@ public final class PusherSubscription: AsyncSequence, Sendable {
     var userID: String?
     var channelKey: SharedSecret?
     var waitingCount = 0
+    var nextFetch = ContinuousClock.now
   }
 
   init(_ channel: String, _ configuration: PusherConfiguration, _ connection: PusherConnection) {
@@ -91,8 +92,16 @@ public final class PusherSubscription: AsyncSequence, Sendable {
 
   // MARK: - What the client tells
 
-  func authorized(_ authorization: ChannelAuthorization?) {
-    state.withLock { $0.channelKey = authorization?.channelKey }
+  /// - Throws: ``ChannelDecryptionError`` for a key that is none.
+  func authorized(_ authorization: ChannelAuthorization?) throws(ChannelDecryptionError) {
+    guard let decryption = configuration.decryption, let text = authorization?.channelKey else {
+      return
+    }
+    let key = SharedSecret(
+      try text.withSecret { (text) throws(ChannelDecryptionError) in
+        try decryption.key(sharedSecret: text)
+      })
+    state.withLock { $0.channelKey = key }
   }
 
   func subscribed(_ members: [String: String], userID: String?) {
@@ -158,13 +167,27 @@ public final class PusherSubscription: AsyncSequence, Sendable {
       guard kind == .encrypted else { return .success(try decrypted(data)) }
       do {
         return .success(try decrypted(try open(data)))
-      } catch {
+      } catch let error as ChannelDecryptionError
+        where error.code == .decryptionFailed && canFetchKey()
+      {
         // The application can have another master key by now.
-        authorized(try await connection.authorize(channel))
+        try authorized(try await connection.authorize(channel))
         return .success(try decrypted(try open(data)))
       }
     } catch {
       return .failure(error)
+    }
+  }
+
+  /// How often a key is fetched at most: forged events must not make the client ask the endpoint for each.
+  private static let fetchInterval = Duration.seconds(10)
+
+  private func canFetchKey() -> Bool {
+    let now = ContinuousClock.now
+    return state.withLock { state in
+      guard state.nextFetch <= now else { return false }
+      state.nextFetch = now + Self.fetchInterval
+      return true
     }
   }
 

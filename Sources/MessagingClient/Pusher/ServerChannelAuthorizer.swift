@@ -1,4 +1,3 @@
-internal import Foundation
 internal import NIOHTTP1
 internal import StrictJSON
 internal import VaultCrypto
@@ -95,15 +94,8 @@ public final class ServerChannelAuthorizer: ChannelAuthorizer {
         status: response.status, body: [],
         description: "the answer of the authorization endpoint is no JSON object with 'auth'")
     }
-    let key = try value.member("shared_secret")?.string.map { text in
-      guard var bytes = Data(base64Encoded: text), bytes.count == 32 else {
-        throw ChannelAuthorizationError(
-          status: response.status, body: [],
-          description:
-            "the authorization endpoint gave a channel key that is not 32 bytes of base64")
-      }
-      defer { bytes.resetBytes(in: 0..<bytes.count) }
-      return SharedSecret(SecretBytes(copying: Array(bytes)))
+    let key = value.member("shared_secret")?.string.map {
+      SharedSecret(SecretBytes(copying: Array($0.utf8)))
     }
     return ChannelAuthorization(
       auth: auth, channelData: value.member("channel_data")?.string, channelKey: key)

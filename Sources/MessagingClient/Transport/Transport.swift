@@ -110,12 +110,28 @@ final class Transport: Sendable {
         await authenticator?.refused()
         return (response, connection)
       default:
-        await authenticator?.opened()
-        if let authorization, isRepeatable { accepted.withLock { $0 = authorization } }
+        try await open(response, authenticator, connection)
+        if let authorization, isRepeatable, response.status < 500 {
+          accepted.withLock { $0 = authorization }
+        }
         return (response, connection)
       }
       // On the same connection if it is kept: some schemes authenticate the connection.
       (response, connection) = try await attempt(request, authorization, on: connection)
+    }
+  }
+
+  /// Notes that the server has accepted what it asked for; some schemes have a proof of the server in the answer.
+  private func open(
+    _ response: ClientResponse, _ authenticator: Authenticator?, _ connection: HTTPConnection
+  ) async throws(MessagingClientError) {
+    // A proxy that fails proves nothing.
+    if response.status >= 500 { return }
+    do throws(AuthenticationError) {
+      try await authenticator?.opened(response.headers["www-authenticate"])
+    } catch {
+      connection.close()
+      throw MessagingClientError(error)
     }
   }
 
