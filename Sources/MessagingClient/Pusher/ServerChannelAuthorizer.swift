@@ -46,7 +46,7 @@ public final class ServerChannelAuthorizer: ChannelAuthorizer {
   }
 
   private static func split(_ url: String) throws(MessagingClientError) -> (String, String) {
-    guard let authority = url.range(of: "://"), (try? Location(url)) != nil, !url.contains("#")
+    guard let authority = url.firstRange(of: "://"), (try? Location(url)) != nil, !url.contains("#")
     else {
       throw MessagingClientError(
         .invalidArgument, "the URL of the authorization endpoint is not valid",

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
@@ -178,7 +177,7 @@ final class Transport: Sendable {
   private func pathHere(_ url: String) -> String? {
     if url.utf8.starts(with: "/".utf8), !url.utf8.starts(with: "//".utf8) { return url }
     guard let location = try? Location(url), location.origin == origin,
-      let authority = url.range(of: "://")
+      let authority = url.firstRange(of: "://")
     else { return nil }
     let rest = url[authority.upperBound...].drop { $0 != "/" && $0 != "?" }
     return rest.utf8.starts(with: "/".utf8) ? String(rest) : "/" + rest
