@@ -234,6 +234,11 @@ let package = Package(
       path: "Tests/Support/ArticleExamples"),
     // The code of the guide to encrypted messages.
     support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
+    // The program of the guide to the client.
+    .executableTarget(
+      name: "Chat",
+      dependencies: ["MessagingClient", "MessageCipher", "DataVault", "VaultCrypto", system],
+      path: "Tests/Support/ChatProgram", swiftSettings: Array(settings.dropFirst())),
     // A client in a process of its own, because KRB5_CONFIG belongs to one.
     .executableTarget(
       name: "NegotiateClient",
@@ -321,7 +326,7 @@ let package = Package(
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
         "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, logging, serviceLifecycle, system,
         nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
-        "MessagingClient",
+        "MessagingClient", "PusherEncryption", "Chat",
       ] + nio),
     tests("MessagingClientTests", ["MessagingClient", "VaultCrypto"]),
     tests(

@@ -24,7 +24,8 @@ public final class SharedSecret: Sendable {
     try secret.withBytes(body)
   }
 
-  func withSecret<R: ~Copyable, E>(
+  /// Lends the secret for the duration of `body`.
+  public func withSecret<R: ~Copyable, E>(
     _ body: (borrowing SecretBytes) throws(E) -> R
   ) throws(E) -> R {
     try body(secret)

@@ -2,6 +2,7 @@ import AccessControl
 import ApplicationStore
 import Foundation
 import MessagingClient
+import PusherEncryption
 import StrictJSON
 import Synchronization
 import TestSupport
@@ -189,6 +190,48 @@ import VaultCrypto
       #expect(await client.socketID != before)
       try await Self.publisher(server, server.open).trigger("e", data: "1", on: ["private-a"])
       #expect(try await Self.message(&events).name == "e")
+    }
+  }
+
+  @Test func `encrypted channels pass the server between a sealing publisher and the client`()
+    async throws
+  {
+    struct Sharing: ChannelAuthorizer {
+      let signing: SecretKeyAuthorizer
+      let masterKey: SharedSecret
+
+      func authorize(_ request: ChannelAuthorizationRequest) async throws -> ChannelAuthorization {
+        let key = try masterKey.withSecret {
+          try PusherEncryption.key(of: request.channel, masterKey: $0)
+        }
+        return ChannelAuthorization(
+          auth: try signing.authorize(request).auth,
+          channelKey: SharedSecret(try PusherEncryption.sharedSecret(of: key)))
+      }
+    }
+    try await ServerFixture.run { server in
+      let masterKey = SharedSecret(SecretBytes.random(byteCount: 32))
+      var configuration = Self.configuration(
+        server, nil, Sharing(signing: Self.authorizer(server.open), masterKey: masterKey))
+      let name = "private-encrypted-a"
+      let without = await #expect(throws: MessagingClientError.self) {
+        try await Client(configuration).subscribe(to: name)
+      }
+      #expect(without?.code == .invalidArgument)
+      configuration.decryption = PusherEncryption()
+      let client = try Client(configuration)
+      var events = try await client.subscribe(to: name).makeAsyncIterator()
+      let sealed = try masterKey.withSecret {
+        try PusherEncryption().seal(
+          Array(#"{"card":"4711"}"#.utf8), key: PusherEncryption.key(of: name, masterKey: $0))
+      }
+      let publisher = try Self.publisher(server, server.open)
+      try await publisher.trigger("e", data: String(decoding: sealed, as: UTF8.self), on: [name])
+      try await publisher.trigger("forged", data: "{}", on: [name])
+      #expect(try await Self.message(&events).decode() == ["card": "4711"])
+      let forged = try await Self.message(&events)
+      #expect(throws: ChannelDecryptionError.self) { try forged.content.get() }
+      await client.close()
     }
   }
 }
