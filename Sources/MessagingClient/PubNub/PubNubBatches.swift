@@ -38,7 +38,7 @@ public struct PubNubBatches: AsyncSequence, Sendable {
 }
 
 extension PubNubSubscription {
-  /// The events in batches: the first at once, and then at most one batch in each interval.
+  /// The events in batches: the first immediately, and then at most one batch in each interval.
   ///
   /// What comes in between waits on the server, which loses nothing. So a burst of any length becomes two batches.
   public func batches(every interval: Duration) -> PubNubBatches {
