@@ -10,11 +10,15 @@ struct Connector: Sendable {
   private let tls: NIOSSLContext?
   private let group = MultiThreadedEventLoopGroup.singleton
 
+  /// - Parameter protocols: what TLS offers as the protocol behind it.
   /// - Throws: `invalidArgument` for authorities that cannot be read.
-  init(_ origin: Origin, _ trust: ServerTrust, connectTime: Duration) throws(MessagingClientError) {
+  init(
+    _ origin: Origin, _ trust: ServerTrust, connectTime: Duration,
+    protocols: [String] = ["http/1.1"]
+  ) throws(MessagingClientError) {
     self.origin = origin
     self.connectTime = connectTime
-    tls = origin.isProtected ? try trust.context() : nil
+    tls = origin.isProtected ? try trust.context(protocols) : nil
   }
 
   /// Opens a connection, and configures its pipeline behind TLS.
@@ -43,6 +47,16 @@ struct Connector: Sendable {
         .cannotConnect, "no connection to \(origin)",
         hint: "check the address, and that the server runs")
     }
+  }
+
+  /// Opens a connection for bytes.
+  func openStream() async throws(MessagingClientError) -> ByteStream {
+    let inbox = Inbox<ByteStreamEvent>()
+    let channel = try await open { channel in
+      try channel.pipeline.syncOperations.addHandler(ByteStreamHandler(inbox))
+      return channel
+    }
+    return ByteStream(channel, inbox)
   }
 
   /// Opens a connection for requests.

@@ -17,11 +17,11 @@ public struct ServerTrust: Sendable {
     ServerTrust(authority: .file(path))
   }
 
-  func context() throws(MessagingClientError) -> NIOSSLContext {
+  func context(_ protocols: [String]) throws(MessagingClientError) -> NIOSSLContext {
     do {
       var configuration = TLSConfiguration.makeClientConfiguration()
       configuration.minimumTLSVersion = .tlsv12
-      configuration.applicationProtocols = ["http/1.1"]
+      configuration.applicationProtocols = protocols
       if case .file(let path) = authority { configuration.trustRoots = .file(path) }
       return try NIOSSLContext(configuration: configuration)
     } catch {

@@ -68,14 +68,23 @@ struct WebSocket: Sendable {
   ///
   /// - Throws: an error if the connection is lost.
   func send(_ text: SecretText) async throws {
+    try await enqueue(.text, byteCount: text.byteCount) { text.write(to: &$0) }.get()
+  }
+
+  /// Sends a message behind all that were sent before; its bytes are wiped when they are written.
+  @discardableResult
+  func enqueue(
+    _ opcode: WebSocketOpcode, byteCount: Int,
+    _ write: @escaping @Sendable (inout ByteBuffer) -> Void
+  ) -> EventLoopFuture<Void> {
     let promise = channel.eventLoop.makePromise(of: Void.self)
     channel.eventLoop.execute { [frames, channel] in
-      var bytes = channel.allocator.buffer(capacity: text.byteCount)
-      text.write(to: &bytes)
+      var bytes = channel.allocator.buffer(capacity: byteCount)
+      write(&bytes)
       promise.futureResult.whenComplete { [bytes] _ in bytes.wipe() }
-      frames.value.send(.text, bytes, promise)
+      frames.value.send(opcode, bytes, promise)
     }
-    try await promise.futureResult.get()
+    return promise.futureResult
   }
 
   /// Begins the closing handshake; the server's answer, or a lost connection, ends the messages.

@@ -1,0 +1,405 @@
+/// The connection of a STOMP client: makes it, keeps it alive, and makes it again.
+actor STOMPConnection {
+  nonisolated let numbers = STOMPNumbers()
+  private let configuration: STOMPConfiguration
+  private let opener: STOMPLinkOpener
+  private var credentials: STOMPCredentials
+  private var session: STOMPSession
+  private var entries: [UInt64: Entry] = [:]
+  private var requests: [UInt64: Request] = [:]
+  /// Who waits for a connection.
+  private var arrivals: [UInt64: CheckedContinuation<MessagingClientError?, Never>] = [:]
+  private var run: Task<Void, Never>?
+  private var live: Live?
+  private var generation: UInt64 = 0
+  private var lastHeard = ContinuousClock.now
+  private var lastSent = ContinuousClock.now
+  /// Resumes reading, which waits for a slow application.
+  private var holder: CheckedContinuation<Void, Never>?
+  private var isClosed = false
+
+  init(
+    _ configuration: STOMPConfiguration, _ credentials: STOMPCredentials, _ opener: STOMPLinkOpener
+  ) {
+    self.configuration = configuration
+    self.credentials = credentials
+    self.opener = opener
+    session = Self.session(configuration)
+  }
+
+  private static func session(_ configuration: STOMPConfiguration) -> STOMPSession {
+    STOMPSession(
+      sendsHeartBeatEvery: configuration.sendsHeartBeatEvery,
+      wants: configuration.wantsHeartBeatEvery)
+  }
+
+  private static let closed = MessagingClientError(.cancelled, "the client is closed")
+  private static let cancelled = MessagingClientError(.cancelled, "the operation was cancelled")
+
+  // MARK: - Requests
+
+  /// Waits for a connection.
+  ///
+  /// - Throws: the error of the next attempt to make one.
+  private func connected() async throws(MessagingClientError) -> Live {
+    while true {
+      guard !isClosed else { throw Self.closed }
+      if let live { return live }
+      if run == nil { run = Task { await work() } }
+      let number = numbers.next()
+      let error = await withTaskCancellationHandler {
+        await withCheckedContinuation {
+          (waiter: CheckedContinuation<MessagingClientError?, Never>) in
+          arrivals[number] = waiter
+          if Task.isCancelled { arrive(number, Self.cancelled) }
+        }
+      } onCancel: {
+        Task { await arrive(number, Self.cancelled) }
+      }
+      if let error { throw error }
+    }
+  }
+
+  private func arrive(_ number: UInt64, _ error: MessagingClientError?) {
+    arrivals.removeValue(forKey: number)?.resume(returning: error)
+  }
+
+  /// Sends frames that are one request, and waits for its receipt.
+  ///
+  /// - Throws: `outcomeUnknown` if no receipt came.
+  private func request(
+    _ frames: [STOMPFrame], subscription: UInt64? = nil, on live: Live
+  ) async throws(MessagingClientError) {
+    guard self.live?.generation == live.generation else {
+      throw MessagingClientError(.unavailable, "the connection was lost before the request")
+    }
+    let number = numbers.next()
+    let encoded = try begin(frames, number, subscription)
+    let error = await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        send(encoded, number, subscription, waiter, on: live)
+      }
+    } onCancel: {
+      Task { await end(number, Self.cancelled) }
+    }
+    if let error { throw error }
+  }
+
+  private func begin(
+    _ frames: [STOMPFrame], _ number: UInt64, _ subscription: UInt64?
+  ) throws(MessagingClientError) -> [EncodedSTOMPFrame] {
+    let named = session.begin(frames, number, isSubscription: subscription != nil)
+    do throws(MessagingClientError) {
+      var encoded: [EncodedSTOMPFrame] = []
+      for frame in named { encoded.append(try frame.encoded()) }
+      return encoded
+    } catch {
+      session.forget(number)
+      throw error
+    }
+  }
+
+  private func send(
+    _ frames: [EncodedSTOMPFrame], _ number: UInt64, _ subscription: UInt64?,
+    _ waiter: CheckedContinuation<MessagingClientError?, Never>?, on live: Live
+  ) {
+    let timeout = Task { [answerTime = configuration.answerTime] in
+      guard (try? await Task.sleep(for: answerTime)) != nil else { return }
+      end(
+        number, MessagingClientError(.outcomeUnknown, "the server gave no receipt in time"))
+    }
+    requests[number] = Request(subscription: subscription, waiter: waiter, timeout: timeout)
+    for frame in frames { send(frame, on: live.link) }
+    // The receipt is behind what the application has not taken.
+    readOn()
+  }
+
+  private func send(_ frame: EncodedSTOMPFrame, on link: any STOMPLink) {
+    lastSent = .now
+    link.send(frame)
+  }
+
+  /// Ends a request: with its receipt, or with an error.
+  private func end(_ number: UInt64, _ error: MessagingClientError?) {
+    guard let request = requests.removeValue(forKey: number) else { return }
+    request.timeout.cancel()
+    session.forget(number)
+    if error == nil, let subscription = request.subscription {
+      entries[subscription]?.isConfirmed = true
+      entries[subscription]?.feed.put(.subscribed)
+    }
+    request.waiter?.resume(returning: error)
+  }
+
+  /// Publishes, and repeats what has no known outcome if the server knows the ids of publications.
+  ///
+  /// - Parameter frames: SEND, alone or within a transaction without acknowledgements.
+  func publish(_ frames: [STOMPFrame]) async throws(MessagingClientError) {
+    var repetition = STOMPRepetition(at: .now)
+    while true {
+      if let wait = repetition.wait(configuration.backoff) {
+        guard (try? await Task.sleep(for: wait)) != nil else { throw Self.cancelled }
+      }
+      let live: Live
+      do throws(MessagingClientError) {
+        live = try await connected()
+      } catch {
+        try repetition.failed(error)
+        continue
+      }
+      let id = try repetition.id(live.server.deduplicationWindow, at: .now)
+      do throws(MessagingClientError) {
+        return try await request(frames.identified(id), on: live)
+      } catch {
+        try repetition.failed(error)
+      }
+    }
+  }
+
+  // MARK: - Subscriptions
+
+  func add(_ feed: STOMPFeed) async throws(MessagingClientError) {
+    do throws(MessagingClientError) {
+      let live = try await connected()
+      entries[feed.number] = Entry(feed: feed, generation: live.generation)
+      try await request([feed.subscribeFrame], subscription: feed.number, on: live)
+    } catch {
+      await remove(feed.number)
+      // A subscription changes nothing that stays.
+      guard error.code == .outcomeUnknown else { throw error }
+      throw MessagingClientError(.unavailable, error.message, hint: error.hint)
+    }
+  }
+
+  func remove(_ number: UInt64) async {
+    guard let entry = entries.removeValue(forKey: number) else { return }
+    entry.feed.end(nil)
+    readOn()
+    await unsubscribe(entry)
+  }
+
+  private func unsubscribe(_ entry: Entry) async {
+    // A server ends the connection for a subscription that it does not know.
+    guard let live, entry.generation == live.generation else { return }
+    try? await request([STOMPFrame("UNSUBSCRIBE", [("id", "\(entry.feed.number)")])], on: live)
+  }
+
+  static let isSettled = MessagingClientError(
+    .invalidArgument, "the message was settled before, or needs no acknowledgement")
+
+  /// Settles messages of one connection with one request.
+  func settle(
+    _ frames: [STOMPFrame], _ settlements: [STOMPSettlement]
+  ) async throws(MessagingClientError) {
+    for settlement in settlements {
+      guard let id = settlement.id else { throw Self.isSettled }
+      guard live?.generation == settlement.generation,
+        let mode = entries[settlement.feed]?.feed.mode
+      else {
+        throw MessagingClientError(
+          .unavailable, "the connection or the subscription of a message is lost",
+          hint: "the server gives the message again")
+      }
+      guard entries[settlement.feed]?.unsettled.take(id, mode) == true else {
+        throw Self.isSettled
+      }
+    }
+    guard let live else { throw Self.closed }
+    try await request(frames, on: live)
+  }
+
+  // MARK: - Connections
+
+  /// A connection that lived so long does not count as a failure.
+  private static let stableTime = Duration.seconds(10)
+
+  private func work() async {
+    var failureCount = 0
+    while !isClosed {
+      let end = await connect()
+      lose(end.ending)
+      if isClosed { break }
+      if end.hasOtherCredentials { continue }
+      if end.isFinal {
+        for number in Array(entries.keys) { endSubscription(number, end.ending.error) }
+      }
+      for number in Array(arrivals.keys) { arrive(number, end.ending.error) }
+      if entries.isEmpty { break }
+      let isStable = end.lifetime.map { $0 > Self.stableTime } ?? false
+      failureCount = isStable || end.ending.request != nil ? 1 : failureCount + 1
+      var generator = SystemRandomNumberGenerator()
+      try? await Task.sleep(
+        for: configuration.backoff.wait(afterFailures: failureCount, &generator))
+    }
+    run = nil
+  }
+
+  /// Makes a connection, and serves it until it ends.
+  private func connect() async -> End {
+    let link: any STOMPLink
+    let frame: EncodedSTOMPFrame
+    session = Self.session(configuration)
+    do throws(MessagingClientError) {
+      // Before the connection is made: a server does not wait for a user.
+      var asked = credentials
+      defer { credentials = asked }
+      let headers = try await asked.headers()
+      frame = try session.connectFrame(host: configuration.application).encoded(secrets: headers)
+      link = try await opener.open()
+    } catch {
+      let passes = [.cannotConnect, .outcomeUnknown, .unavailable, .busy].contains(error.code)
+      return End(ending: STOMPEnding(error: error), isFinal: !passes)
+    }
+    defer { link.drop() }
+    if isClosed { return End(ending: STOMPEnding(error: Self.closed)) }
+    send(frame, on: link)
+    let answerTime = configuration.answerTime
+    var watcher = Task {
+      if (try? await Task.sleep(for: answerTime)) != nil { link.drop() }
+    }
+    defer { watcher.cancel() }
+    var start: ContinuousClock.Instant?
+    while let event = await link.next() {
+      lastHeard = .now
+      switch event {
+      case .lost(let error):
+        return End(
+          ending: STOMPEnding(error: error), lifetime: start.map { .now - $0 },
+          isFinal: error.code == .untrustedServer)
+      case .bytes(let bytes):
+        for event in session.receive(bytes) {
+          switch event {
+          case .connected(let server):
+            start = .now
+            watcher.cancel()
+            watcher = Task { await watch(link, server.heartBeat) }
+            begin(link, server)
+          case .ended(let ending): return end(ending, lifetime: start.map { .now - $0 })
+          case .receipt(let number): end(number, nil)
+          case .message(let frame, let subscription): deliver(frame, to: subscription)
+          }
+        }
+        await hold()
+      }
+    }
+    return End(ending: STOMPEnding(error: Self.cancelled))
+  }
+
+  private func end(_ ending: STOMPEnding, lifetime: Duration?) -> End {
+    guard lifetime == nil else { return End(ending: ending, lifetime: lifetime) }
+    if ending.error.code == .unauthenticated, credentials.refused() {
+      return End(ending: ending, hasOtherCredentials: true)
+    }
+    return End(ending: ending, isFinal: ending.error.code != .busy)
+  }
+
+  /// The server has accepted the connection.
+  private func begin(_ link: any STOMPLink, _ server: STOMPServer) {
+    credentials.accepted()
+    generation += 1
+    let live = Live(link: link, server: server, generation: generation)
+    self.live = live
+    for (number, entry) in entries.sorted(by: { $0.key < $1.key }) where entry.isConfirmed {
+      entries[number]?.unsettled = STOMPUnsettled()
+      entries[number]?.generation = generation
+      let request = numbers.next()
+      guard let frames = try? begin([entry.feed.subscribeFrame], request, number) else { continue }
+      send(frames, request, number, nil, on: live)
+    }
+    for number in Array(arrivals.keys) { arrive(number, nil) }
+  }
+
+  private func deliver(_ frame: STOMPFrame, to subscription: UInt64) {
+    guard let entry = entries[subscription] else { return }
+    let feed = entry.feed
+    if feed.mode != .auto, let id = frame["ack"] { entries[subscription]?.unsettled.add(id) }
+    if feed.put(frame, generation: generation) { return }
+    endSubscription(
+      subscription,
+      MessagingClientError(
+        .busy, "the application takes the messages of '\(feed.destination)' too slowly"))
+    Task { await unsubscribe(entry) }
+  }
+
+  private func endSubscription(_ number: UInt64, _ error: MessagingClientError) {
+    entries.removeValue(forKey: number)?.feed.end(error)
+  }
+
+  /// The connection is lost: ends all requests.
+  private func lose(_ ending: STOMPEnding) {
+    live = nil
+    for (number, request) in requests.sorted(by: { $0.key < $1.key }) {
+      if number == ending.request {
+        if let subscription = request.subscription { endSubscription(subscription, ending.error) }
+        end(number, ending.error)
+      } else if request.subscription != nil {
+        end(number, ending.error)
+      } else {
+        end(
+          number,
+          MessagingClientError(
+            .outcomeUnknown, "the connection was lost before the receipt: \(ending.error.message)",
+            status: ending.error.status))
+      }
+    }
+    if isClosed { return }
+    let status: STOMPEvent.Status = ending.error.code == .busy ? .waiting : .disconnected
+    for entry in entries.values where entry.isConfirmed { entry.feed.lost(generation, status) }
+  }
+
+  // MARK: - Time
+
+  /// Sends heart-beats, and drops a connection whose server is silent.
+  private func watch(_ link: any STOMPLink, _ heartBeat: STOMPHeartBeat) async {
+    guard let interval = heartBeat.interval else { return }
+    while (try? await Task.sleep(for: interval)) != nil {
+      let now = ContinuousClock.now
+      if heartBeat.needsHeartBeat(afterSilence: now - lastSent) {
+        send(.heartBeat, on: link)
+      }
+      // What the server sends is not read while the application is behind.
+      if holder == nil, heartBeat.isLost(afterSilence: now - lastHeard) { return link.drop() }
+    }
+  }
+
+  /// Waits for a slow application, unless a request waits for what the server sends.
+  private func hold() async {
+    while !isClosed, requests.isEmpty, entries.values.contains(where: \.feed.isFull) {
+      await withCheckedContinuation { holder = $0 }
+      lastHeard = .now
+    }
+  }
+
+  /// Reads on: the application has taken messages, or waits for a receipt.
+  func readOn() {
+    holder?.resume()
+    holder = nil
+  }
+
+  // MARK: - The end
+
+  /// How long the server can take to answer DISCONNECT.
+  private static let closeTime = Duration.seconds(5)
+
+  func close() async {
+    guard !isClosed else { return }
+    isClosed = true
+    for number in Array(arrivals.keys) { arrive(number, Self.closed) }
+    if let live {
+      let closing = Task {
+        try? await request([STOMPFrame("DISCONNECT")], on: live)
+      }
+      let timeout = Task {
+        if (try? await Task.sleep(for: Self.closeTime)) != nil { closing.cancel() }
+      }
+      await closing.value
+      timeout.cancel()
+      live.link.drop()
+    }
+    run?.cancel()
+    live = nil
+    readOn()
+    lose(STOMPEnding(error: Self.closed))
+    for number in Array(entries.keys) { entries.removeValue(forKey: number)?.feed.end(nil) }
+  }
+}
