@@ -328,7 +328,7 @@ let package = Package(
         nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
         "MessagingClient", "PusherEncryption", "Chat",
       ] + nio),
-    tests("MessagingClientTests", ["MessagingClient", "VaultCrypto"]),
+    tests("MessagingClientTests", ["MessagingClient", "VaultCrypto", "MessageCipher"] + nio),
     tests(
       "NegotiateAuthenticationTests",
       ["NegotiateAuthentication", "NegotiateClient", "MessagingClient", "FileLayer", system]),
