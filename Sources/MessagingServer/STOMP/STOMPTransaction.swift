@@ -127,7 +127,11 @@ struct STOMPEnding: Error, Sendable, Equatable {
 
   var frame: STOMPFrame {
     var frame = STOMPFrame(
-      "ERROR", [("message", message), ("content-type", "text/plain")], body: Array(message.utf8))
+      "ERROR",
+      [
+        ("message", message), (MessageNotes.prefix + "status", "\(status)"),
+        ("content-type", "text/plain"),
+      ], body: Array(message.utf8))
     if let receipt { frame.append("receipt-id", receipt) }
     if status == 505 {
       frame.append("version", STOMPVersion.allCases.map(\.rawValue).joined(separator: ","))
