@@ -234,6 +234,8 @@ let package = Package(
       path: "Tests/Support/ArticleExamples"),
     // The code of the guide to encrypted messages.
     support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
+    // The code of the pages on moving from other clients.
+    support("ClientExamples", ["MessagingClient", "MessageCipher", "VaultCrypto"]),
     // The program of the guide to the client.
     .executableTarget(
       name: "Chat",
@@ -328,7 +330,9 @@ let package = Package(
         nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
         "MessagingClient", "PusherEncryption", "Chat",
       ] + nio),
-    tests("MessagingClientTests", ["MessagingClient", "VaultCrypto", "MessageCipher"] + nio),
+    tests(
+      "MessagingClientTests",
+      ["MessagingClient", "ClientExamples", "VaultCrypto", "MessageCipher"] + nio),
     tests(
       "NegotiateAuthenticationTests",
       ["NegotiateAuthentication", "NegotiateClient", "MessagingClient", "FileLayer", system]),
