@@ -12,7 +12,7 @@ final class ServerProgram {
   private(set) var url = ""
   let keys: Keys
   private let scratch: ScratchFolder
-  private let arguments: [String]
+  private var arguments: [String]
   private var process = Process()
 
   /// - Parameter options: more options of `serve`.
@@ -51,8 +51,11 @@ final class ServerProgram {
     process.waitUntilExit()
   }
 
-  /// Starts the server on its home again, after a stop or a kill.
-  func restart() throws { try start() }
+  /// Starts the server on its home and port again, after a stop or a kill.
+  func restart() throws {
+    arguments[2] = String(url.drop { $0 != "/" }.dropFirst(2))
+    try start()
+  }
 
   func stop() {
     process.terminate()
