@@ -139,7 +139,7 @@ let package = Package(
       "MessagingClient",
       [
         "MessageCipher", "DataVault", "StrictJSON", "VaultCrypto", nioSSL,
-        network("DequeModule", "swift-collections"),
+        network("DequeModule", "swift-collections"), network("NIOTLS", "swift-nio"),
       ] + nio),
     // Apart, because they need libraries that most applications do without.
     module("NegotiateAuthentication", ["MessagingClient", "FileLayer", "CGSSAPI"]),
@@ -332,7 +332,10 @@ let package = Package(
       ] + nio),
     tests(
       "MessagingClientTests",
-      ["MessagingClient", "ClientExamples", "VaultCrypto", "MessageCipher"] + nio),
+      [
+        "MessagingClient", "ClientExamples", "VaultCrypto", "MessageCipher", nioSSL,
+        network("NIOEmbedded", "swift-nio"),
+      ] + nio),
     tests(
       "NegotiateAuthenticationTests",
       ["NegotiateAuthentication", "NegotiateClient", "MessagingClient", "FileLayer", system]),

@@ -11,6 +11,8 @@ public struct PubNubConfiguration: Sendable {
   /// Who the client is: up to 92 characters, the same at each start.
   public var userID: String
   /// An auth key of version 2 of the access manager, or a token of version 3.
+  ///
+  /// It goes by `https`, and by `http` to this machine alone, unless the challenges' guard allows more.
   public var authKey: SharedSecret?
   /// The application's secret key: it signs requests, and grants rights.
   ///
@@ -34,6 +36,8 @@ public struct PubNubConfiguration: Sendable {
   ///
   /// Default: 10 seconds.
   public var answerTime: Duration = .seconds(10)
+  /// How long a server holds the poll of a subscription at most, and some time for its answer.
+  var pollTime: Duration = .seconds(310)
   /// The waits between attempts.
   public var backoff = Backoff()
 

@@ -34,10 +34,7 @@ struct Connector: Sendable {
         .connect(host: host, port: origin.port) { channel in
           channel.eventLoop.makeCompletedFuture {
             if let tls {
-              // An address is in no SNI; its certificate is checked against the address.
-              let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-              try channel.pipeline.syncOperations.addHandler(
-                NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host))
+              try channel.pipeline.syncOperations.addHandler(Self.handler(tls, host))
             }
             return try configure(channel)
           }
@@ -59,15 +56,36 @@ struct Connector: Sendable {
     return ByteStream(channel, inbox)
   }
 
+  private static func handler(_ tls: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
+    // An address is in no SNI; its certificate is checked against the address.
+    if (try? SocketAddress(ipAddress: host, port: 0)) != nil {
+      return try NIOSSLClientHandler(context: tls, serverHostname: nil)
+    }
+    return try NIOSSLClientHandler._makeSSLClientHandler(context: tls, serverHostname: host) {
+      certificate, channel in
+      ServerTrust.isNamed(host, in: certificate)
+        ? channel.eventLoop.makeSucceededVoidFuture()
+        : channel.eventLoop.makeFailedFuture(NIOSSLExtraError.failedToValidateHostname)
+    }
+  }
+
+  /// What the head of an answer can have; the token of Kerberos in a challenge has up to 64 KiB.
+  private static var headLimits: NIOHTTPDecoderLimitConfiguration {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderListSize = 256 << 10
+    return limits
+  }
+
   /// Opens a connection for requests.
   func openHTTP() async throws(MessagingClientError) -> HTTPConnection {
     let host = origin.description.split(separator: "/").last.map(String.init) ?? origin.host
-    return try await open { channel in
-      let encoder = RequestEncoder(host: host)
-      let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))
-      let exchange = HTTPExchange(encoder)
-      try channel.pipeline.syncOperations.addHandlers(encoder, decoder, exchange)
-      return HTTPConnection(channel, encoder, decoder, exchange)
+    return try await open { [origin] channel in
+      let (protocolSwitch, encoder) = (ProtocolSwitch(), RequestEncoder(host: host))
+      let decoder = ByteToMessageHandler(
+        HTTPResponseDecoder(limitConfiguration: Self.headLimits))
+      let exchange = HTTPExchange(encoder, protocolSwitch, isProtected: origin.isProtected)
+      try channel.pipeline.syncOperations.addHandlers(protocolSwitch, encoder, decoder, exchange)
+      return HTTPConnection(channel, exchange)
     }
   }
 }
@@ -75,17 +93,10 @@ struct Connector: Sendable {
 /// A connection for requests, as tasks use it.
 struct HTTPConnection: Sendable {
   let channel: any Channel
-  private let encoder: NIOLoopBound<RequestEncoder>
-  private let decoder: NIOLoopBound<ByteToMessageHandler<HTTPResponseDecoder>>
   private let exchange: NIOLoopBound<HTTPExchange>
 
-  init(
-    _ channel: any Channel, _ encoder: RequestEncoder,
-    _ decoder: ByteToMessageHandler<HTTPResponseDecoder>, _ exchange: HTTPExchange
-  ) {
+  init(_ channel: any Channel, _ exchange: HTTPExchange) {
     self.channel = channel
-    self.encoder = NIOLoopBound(encoder, eventLoop: channel.eventLoop)
-    self.decoder = NIOLoopBound(decoder, eventLoop: channel.eventLoop)
     self.exchange = NIOLoopBound(exchange, eventLoop: channel.eventLoop)
   }
 
@@ -108,27 +119,6 @@ struct HTTPConnection: Sendable {
   func canSend() async -> Bool {
     let isReady = try? await channel.eventLoop.submit { [exchange] in exchange.value.canSend }.get()
     return isReady ?? false
-  }
-
-  /// Replaces HTTP by other handlers after an answer that switches protocols; bytes behind the answer go to them.
-  func upgrade<Result: Sendable>(
-    _ configure: @escaping @Sendable (any Channel) throws -> Result
-  ) async throws -> Result {
-    let removal = channel.eventLoop.flatSubmit { [channel, encoder, decoder, exchange] in
-      do {
-        let result = try configure(channel)
-        let pipeline = channel.pipeline.syncOperations
-        let removals = [
-          pipeline.removeHandler(exchange.value), pipeline.removeHandler(encoder.value),
-          // Last, because it forwards what it has.
-          pipeline.removeHandler(decoder.value),
-        ]
-        return EventLoopFuture.andAllSucceed(removals, on: channel.eventLoop).map { result }
-      } catch {
-        return channel.eventLoop.makeFailedFuture(error)
-      }
-    }
-    return try await removal.get()
   }
 
   func close() { channel.close(promise: nil) }

@@ -1,5 +1,7 @@
 internal import NIOCore
 internal import NIOHTTP1
+internal import NIOSSL
+internal import NIOTLS
 internal import VaultCrypto
 
 /// A request of a client.
@@ -12,6 +14,8 @@ struct ClientRequest: Sendable {
   var timeout = Duration.seconds(10)
   /// The largest body of an answer.
   var answerByteCount = 32 << 20
+  /// What opens a WebSocket on the connection; nil for other requests.
+  var webSocket: WebSocketOpening?
 }
 
 /// The answer to a request.
@@ -19,20 +23,26 @@ struct ClientResponse: Sendable {
   let status: Int
   let headers: HTTPHeaders
   let body: [UInt8]
+  /// The WebSocket that the answer opens.
+  var webSocket: WebSocket?
 }
 
 /// Why a connection gave no answer.
 enum ExchangeFailure: Error {
   /// The connection ended before a byte of the request was written.
   case notSent
+  /// The server did not prove who it is, and got no byte of the request.
+  case untrusted
   case lost
   case timeout
   case tooLarge
   case malformed
+  /// The answer opens no valid WebSocket.
+  case malformedHandshake
 }
 
 /// Writes the head of a request, secrets included, and wipes the bytes when they are sent.
-final class RequestEncoder: ChannelOutboundHandler, RemovableChannelHandler {
+final class RequestEncoder: ChannelOutboundHandler {
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = ByteBuffer
 
@@ -83,25 +93,35 @@ extension ByteBuffer {
 }
 
 /// One HTTP/1.1 connection: a request at a time, and its answer.
-final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
+final class HTTPExchange: ChannelInboundHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundOut = HTTPClientRequestPart
 
   private struct Pending {
     let promise: EventLoopPromise<ClientResponse>
     let limit: Int
+    let webSocket: WebSocketOpening?
     let timeout: Scheduled<Void>
     var head: HTTPResponseHead?
     var body: [UInt8] = []
   }
 
   private let encoder: RequestEncoder
+  private let protocolSwitch: ProtocolSwitch
   private var context: ChannelHandlerContext?
   private var pending: Pending?
   private var isReusable = true
   private var hasSwitched = false
+  /// Whether what is written goes to the server: TLS holds it back until its handshake ends.
+  private var isOpen: Bool
+  /// Why no request can be sent.
+  private var failure = ExchangeFailure.notSent
 
-  init(_ encoder: RequestEncoder) { self.encoder = encoder }
+  init(_ encoder: RequestEncoder, _ protocolSwitch: ProtocolSwitch, isProtected: Bool) {
+    self.encoder = encoder
+    self.protocolSwitch = protocolSwitch
+    isOpen = !isProtected
+  }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -115,12 +135,15 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func send(_ request: ClientRequest, _ promise: EventLoopPromise<ClientResponse>) {
-    guard canSend, let context else { return promise.fail(ExchangeFailure.notSent) }
+    guard canSend, let context else { return promise.fail(failure) }
     let me = NIOLoopBound(self, eventLoop: context.eventLoop)
     let timeout = context.eventLoop.scheduleTask(in: TimeAmount(request.timeout)) {
       me.value.end(.timeout)
     }
-    pending = Pending(promise: promise, limit: request.answerByteCount, timeout: timeout)
+    pending = Pending(
+      promise: promise, limit: request.answerByteCount,
+      webSocket: request.webSocket, timeout: timeout)
+    protocolSwitch.isExpected = request.webSocket != nil
     encoder.request = request
     let head = HTTPRequestHead(version: .http1_1, method: request.method, uri: "")
     context.write(wrapOutboundOut(.head(head)), promise: nil)
@@ -136,38 +159,57 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       pending?.head = head
+      protocolSwitch.isExpected = false
       isReusable = head.isKeepAlive
-      // What follows is no HTTP: the owner takes the connection over.
-      if head.status == .switchingProtocols {
-        hasSwitched = true
-        finish()
-      }
-    case .body(let bytes):
-      guard let pending, pending.body.count + bytes.readableBytes <= pending.limit else {
+      if let pending, let length = head.headers.first(name: "content-length"),
+        Int(length) ?? .max > pending.limit
+      {
         return end(.tooLarge)
       }
-      self.pending?.body += bytes.readableBytesView
+      if head.status == .switchingProtocols { switchProtocols(head, context) }
+    case .body(let bytes):
+      // In place: a copy of `pending` would copy the body with each piece.
+      guard let count = pending?.body.count, let limit = pending?.limit,
+        bytes.readableBytes <= limit - count
+      else { return end(.tooLarge) }
+      pending?.body += bytes.readableBytesView
     case .end: finish()
     }
   }
 
-  private func finish() {
+  /// What follows is no HTTP: the WebSocket takes the connection over.
+  private func switchProtocols(_ head: HTTPResponseHead, _ context: ChannelHandlerContext) {
+    guard let opening = pending?.webSocket else { return end(.malformed) }
+    do {
+      let webSocket = try opening.open(head.headers, context.channel, behind: protocolSwitch)
+      hasSwitched = true
+      finish(webSocket)
+    } catch {
+      end(.malformedHandshake)
+    }
+  }
+
+  private func finish(_ webSocket: WebSocket? = nil) {
     guard let pending, let head = pending.head else { return }
     self.pending = nil
     pending.timeout.cancel()
     pending.promise.succeed(
       ClientResponse(
-        status: Int(head.status.code), headers: head.headers, body: pending.body))
+        status: Int(head.status.code), headers: head.headers, body: pending.body,
+        webSocket: webSocket))
   }
 
   /// Fails what waits, and closes.
   private func end(_ failure: ExchangeFailure) {
     isReusable = false
+    // A server that is not known yet got nothing.
+    let failure = isOpen || failure == .untrusted ? failure : .notSent
+    if failure == .untrusted { self.failure = failure }
+    // First, because the end of the connection is a failure of its own.
+    let pending = pending.take()
+    pending?.timeout.cancel()
+    pending?.promise.fail(failure)
     context?.close(promise: nil)
-    guard let pending else { return }
-    self.pending = nil
-    pending.timeout.cancel()
-    pending.promise.fail(failure)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -175,12 +217,24 @@ final class HTTPExchange: ChannelInboundHandler, RemovableChannelHandler {
     context.fireChannelInactive()
   }
 
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case TLSUserEvent.handshakeCompleted = event { isOpen = true }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  private static let lostHandshakes: [NIOSSLError] = [
+    .handshakeFailed(.sslError([.eofDuringHandshake])), .handshakeFailed(.zeroReturn),
+    .handshakeFailed(.syscallError),
+  ]
+
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if let pending, !(error is HTTPParserError) {
-      self.pending = nil
-      pending.timeout.cancel()
-      pending.promise.fail(error)
+    switch error {
+    case HTTPParserError.invalidEOFState: end(.lost)
+    case is HTTPParserError, is ByteToMessageDecoderError.PayloadTooLargeError: end(.malformed)
+    // Before the end of its handshake, an error of TLS that is no lost connection says who the server is not.
+    case let error as NIOSSLError where Self.lostHandshakes.contains(error): end(.lost)
+    case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: end(isOpen ? .lost : .untrusted)
+    default: end(.lost)
     }
-    end(error is HTTPParserError ? .malformed : .lost)
   }
 }

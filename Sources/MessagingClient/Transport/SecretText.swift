@@ -62,6 +62,13 @@ struct SecretText: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInte
     }
   }
 
+  /// Whether a part of it is a secret.
+  var hasSecret: Bool {
+    parts.contains { part in
+      if case .secret(let secret) = part { secret.byteCount > 0 } else { false }
+    }
+  }
+
   /// Whether no byte ends a line or a header: nothing of a user or a file can add a header.
   var isOneLine: Bool {
     parts.allSatisfy { part in

@@ -17,6 +17,23 @@ public struct ServerTrust: Sendable {
     ServerTrust(authority: .file(path))
   }
 
+  /// Whether a certificate that NIOSSL takes names the host.
+  ///
+  /// NIOSSL also takes one that names the address of the connection. Who answers for a name in the place of its owner
+  /// has a certificate of an address of his own.
+  static func isNamed(_ host: String, in certificate: NIOSSLCertificate) -> Bool {
+    let names = certificate._subjectAlternativeNames()
+    // It then has a common name, which NIOSSL has compared.
+    if names.isEmpty { return true }
+    let host = HostName.lowercased(host)
+    let parent = host.drop { $0 != "." }
+    return names.contains { name in
+      guard name.nameType == .dnsName else { return false }
+      let text = HostName.lowercased(String(decoding: name.contents, as: UTF8.self))
+      return text == host || (!parent.isEmpty && text == "*\(parent)")
+    }
+  }
+
   func context(_ protocols: [String]) throws(MessagingClientError) -> NIOSSLContext {
     do {
       var configuration = TLSConfiguration.makeClientConfiguration()

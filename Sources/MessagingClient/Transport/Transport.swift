@@ -47,27 +47,19 @@ final class Transport: Sendable {
   ///
   /// - Throws: as ``send(_:)``, and `refused` with the status if the server does not open one.
   func openWebSocket(
-    _ target: RequestTarget, subprotocols: [String] = [], messageByteCount: Int
+    _ target: RequestTarget, subprotocols: [String] = [], messageByteCount: Int,
+    timeout: Duration = .seconds(10)
   ) async throws(MessagingClientError) -> WebSocket {
     let handshake = WebSocketOpeningHandshake(subprotocols)
-    let request = ClientRequest(target: target, headers: handshake.headers)
+    var request = ClientRequest(target: target, headers: handshake.headers)
+    request.webSocket = WebSocketOpening(handshake: handshake, messageByteCount: messageByteCount)
+    request.timeout = timeout
     let (response, connection) = try await exchange(request)
-    guard response.status == 101 else {
+    guard let webSocket = response.webSocket else {
       keep(connection)
       throw MessagingClientError(response, "the server opens no WebSocket")
     }
-    do {
-      try handshake.check(response)
-      let inbox = Inbox<WebSocketEvent>()
-      let frames = try await connection.upgrade { channel in
-        try WebSocketFrames.configure(channel, inbox, messageByteCount: messageByteCount)
-      }
-      return WebSocket(connection.channel, frames, inbox)
-    } catch {
-      connection.close()
-      throw (error as? MessagingClientError)
-        ?? MessagingClientError(.unavailable, "the WebSocket was lost")
-    }
+    return webSocket
   }
 
   // MARK: - Exchanges
@@ -139,11 +131,18 @@ final class Transport: Sendable {
     _ response: ClientResponse, at path: String, _ authenticator: Authenticator?,
     _ connection: HTTPConnection
   ) async throws(MessagingClientError) -> (SharedSecret, isRepeatable: Bool) {
-    guard let authenticator, let location = try? Location("\(origin)\(path)") else {
+    guard let authenticator else {
       keep(connection)
       throw MessagingClientError(
         .unauthenticated, "\(origin) asks for credentials, and the client has no challenge handler",
         hint: "set the challenges of its configuration", status: 401)
+    }
+    guard let location = try? Location("\(origin)\(path)") else {
+      keep(connection)
+      throw MessagingClientError(
+        .unauthenticated,
+        "\(origin) asks for credentials for a path that no handler can be chosen by",
+        hint: "use shorter names, without control characters", status: 401)
     }
     do throws(AuthenticationError) {
       let answer = try await authenticator.answer(
@@ -173,13 +172,15 @@ final class Transport: Sendable {
     return RequestTarget(path: path)
   }
 
-  /// The path and query of a URL, if it is one of this origin.
+  /// The path and query of a URL, if it is one of this origin; no byte of it ends the target or the line.
   private func pathHere(_ url: String) -> String? {
-    if url.utf8.starts(with: "/".utf8), !url.utf8.starts(with: "//".utf8) { return url }
+    let isPath = url.utf8.starts(with: "/".utf8) && !url.utf8.starts(with: "//".utf8)
+    let url = isPath ? "\(origin)\(url)" : url
     guard let location = try? Location(url), location.origin == origin,
       let authority = url.firstRange(of: "://")
     else { return nil }
-    let rest = url[authority.upperBound...].drop { $0 != "/" && $0 != "?" }
+    let rest = url[authority.upperBound...].drop { $0 != "/" && $0 != "?" && $0 != "#" }
+      .prefix { $0 != "#" }
     return rest.utf8.starts(with: "/".utf8) ? String(rest) : "/" + rest
   }
 
@@ -189,12 +190,11 @@ final class Transport: Sendable {
   ) async throws(MessagingClientError) -> (ClientResponse, HTTPConnection) {
     var request = request
     if let authorization { request.headers.append(("Authorization", SecretText(authorization))) }
-    guard request.target.text.isOneLine, request.headers.allSatisfy({ $0.value.isOneLine }) else {
-      throw MessagingClientError(.invalidArgument, "a value has control characters")
-    }
+    try check(request)
     var candidate = connection
     while true {
       let used: HTTPConnection
+      var isKnown = true
       if let known = candidate ?? idle.withLock({ $0.popLast() }) {
         candidate = nil
         guard await known.canSend() else {
@@ -204,16 +204,45 @@ final class Transport: Sendable {
         used = known
       } else {
         used = try await connector.openHTTP()
+        isKnown = false
       }
       do {
         return (try await used.send(request), used)
-      } catch ExchangeFailure.notSent {
+      } catch ExchangeFailure.notSent where isKnown {
         used.close()
       } catch {
         used.close()
         throw MessagingClientError(error, origin)
       }
     }
+  }
+
+  /// Refuses what would end a line of the request, and secrets that others on the way could read.
+  private func check(_ request: ClientRequest) throws(MessagingClientError) {
+    guard request.target.text.isOneLine,
+      request.headers.allSatisfy({ Self.isName($0.name) && $0.value.isOneLine })
+    else {
+      throw MessagingClientError(
+        .invalidArgument, "a value has control characters, or the name of a header is none")
+    }
+    let isPrivate =
+      origin.isProtected || origin.isLoopback
+      || challenges?.guard.limits.sendsCredentialsOverPlainHTTPBeyondLoopback == true
+    guard
+      isPrivate
+        || !(request.target.text.hasSecret || request.headers.contains { $0.value.hasSecret })
+    else {
+      throw MessagingClientError(
+        .invalidArgument,
+        "secrets are not sent to \(origin), because others on the way can read them",
+        hint: "connect by https")
+    }
+  }
+
+  /// RFC 9110, 5.1; the client itself writes the headers that say where a request ends.
+  private static func isName(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.allSatisfy(ChallengeReader.isTokenByte)
+      && !["host", "content-length", "transfer-encoding"].contains(HostName.lowercased(name))
   }
 
   private func keep(_ connection: HTTPConnection) {
@@ -232,19 +261,26 @@ extension MessagingClientError {
     self =
       switch error {
       case is CancellationError: MessagingClientError(.cancelled, "the request was cancelled")
+      case ExchangeFailure.notSent:
+        MessagingClientError(
+          .cannotConnect, "\(origin) ended the connection before the request was sent",
+          hint: "check the address, and that the server runs")
       case ExchangeFailure.timeout:
         MessagingClientError(.outcomeUnknown, "\(origin) did not answer in time")
       case ExchangeFailure.tooLarge:
         MessagingClientError(.invalidAnswer, "the answer of \(origin) is too large")
+      case ExchangeFailure.malformedHandshake:
+        MessagingClientError(
+          .invalidAnswer, "the answer of \(origin) is no valid WebSocket handshake")
       case ExchangeFailure.malformed:
         MessagingClientError(.invalidAnswer, "the answer of \(origin) is no HTTP")
-      case is ExchangeFailure:
-        MessagingClientError(
-          .outcomeUnknown, "the connection to \(origin) was lost before the answer")
-      default:
+      case ExchangeFailure.untrusted:
         MessagingClientError(
           .untrustedServer, "no protected connection to \(origin)",
           hint: "check the server's certificate, and the authorities that the client trusts")
+      default:
+        MessagingClientError(
+          .outcomeUnknown, "the connection to \(origin) was lost before the answer")
       }
   }
 

@@ -27,10 +27,9 @@ struct WebSocketOpeningHandshake {
   }
 
   /// - Throws: `invalidAnswer` if the server has not read the request as a handshake, or chose what was not offered.
-  func check(_ response: ClientResponse) throws {
+  func check(_ headers: HTTPHeaders) throws {
     let text = Array("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8)
     let accept = unsafe Data(try LegacyDigest.sha1(text.span.bytes)).base64EncodedString()
-    let headers = response.headers
     guard headers["sec-websocket-accept"] == [accept],
       headers[canonicalForm: "upgrade"].map({ $0.lowercased() }) == ["websocket"],
       headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" }),
@@ -41,6 +40,23 @@ struct WebSocketOpeningHandshake {
     else {
       throw MessagingClientError(.invalidAnswer, "the server's WebSocket handshake is not valid")
     }
+  }
+}
+
+/// What makes a WebSocket of a connection for requests.
+struct WebSocketOpening: Sendable {
+  let handshake: WebSocketOpeningHandshake
+  let messageByteCount: Int
+
+  /// Checks the server's answer, and adds the WebSocket's handlers.
+  func open(
+    _ headers: HTTPHeaders, _ channel: any Channel, behind handler: ProtocolSwitch
+  ) throws -> WebSocket {
+    try handshake.check(headers)
+    let inbox = Inbox<WebSocketEvent>()
+    let frames = try WebSocketFrames.configure(
+      channel, inbox, messageByteCount: messageByteCount, position: .after(handler))
+    return WebSocket(channel, frames, inbox)
   }
 }
 

@@ -27,32 +27,42 @@ final class WebSocketFrames: ChannelInboundHandler {
   }
 
   static func configure(
-    _ channel: any Channel, _ inbox: Inbox<WebSocketEvent>, messageByteCount: Int
+    _ channel: any Channel, _ inbox: Inbox<WebSocketEvent>, messageByteCount: Int,
+    position: ChannelPipeline.SynchronousOperations.Position = .last
   ) throws -> NIOLoopBound<WebSocketFrames> {
     let frames = WebSocketFrames(inbox, messageByteCount: messageByteCount)
-    try channel.pipeline.syncOperations.addHandlers(
+    let handlers: [any ChannelHandler] = [
       ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: messageByteCount)),
-      WebSocketFrameEncoder(), frames)
+      WebSocketFrameEncoder(), frames,
+    ]
+    try channel.pipeline.syncOperations.addHandlers(handlers, position: position)
     return NIOLoopBound(frames, eventLoop: channel.eventLoop)
   }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    // If the connection ended before the handler was added, nothing else tells the reader.
+    inbox.end(with: ending ?? .closed(code: 1006, reason: ""))
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
     switch frame.opcode {
+    // A server masks no frame, and no extension gives the reserved bits a meaning.
+    case _ where frame.maskKey != nil || frame.rsv1 || frame.rsv2 || frame.rsv3:
+      if isClosing { return context.close(promise: nil) }
+      fail(context, .protocolError)
     case .connectionClose:
       note(closing: frame)
       if isClosing { return context.close(promise: nil) }
       close(context, frame.data)
-      context.flush()
+      limitClosing(context)
     case _ where isClosing: break
-    // A server masks no frame, and no extension gives the reserved bits a meaning.
-    case _ where frame.maskKey != nil || frame.rsv1 || frame.rsv2 || frame.rsv3:
-      fail(context, .protocolError)
     case .text, .binary, .continuation: take(frame, context)
-    case .ping: send(.pong, frame.data, context)
+    // A server that sends pings and reads no pong fills no memory: RFC 6455, 5.5.3, asks for the newest alone.
+    case .ping where context.channel.isWritable: send(.pong, frame.data, context)
+    case .ping: break
     case .pong: break
     default: fail(context, .protocolError)
     }
@@ -74,10 +84,13 @@ final class WebSocketFrames: ChannelInboundHandler {
     if whole.opcode == .text, String(validating: content, as: UTF8.self) == nil {
       return fail(context, .dataInconsistentWithMessage)
     }
-    if inbox.put(.message(content), byteCount: content.count) { return }
+    if inbox.put(.message(content), byteCount: content.count + Self.eventByteCount) { return }
     // The reader is behind: TCP slows the server down.
     _ = context.channel.setOption(.autoRead, value: false)
   }
+
+  /// What a message takes beside its bytes: a flood of empty ones is limited too.
+  private static let eventByteCount = 128
 
   private func note(closing frame: WebSocketFrame) {
     var bytes = frame.data
@@ -121,12 +134,16 @@ final class WebSocketFrames: ChannelInboundHandler {
     send(opcode, bytes, context, promise)
   }
 
-  /// How long the server can take to answer a close frame.
+  /// How long the server can take to answer a close frame, and to end the connection after its own.
   private static let closeTime = TimeAmount.seconds(5)
 
   func close(_ code: UInt16) {
     guard let context, !isClosing else { return }
     close(context, ByteBuffer(integer: code))
+    limitClosing(context)
+  }
+
+  private func limitClosing(_ context: ChannelHandlerContext) {
     let channel = context.channel
     context.eventLoop.scheduleTask(in: Self.closeTime) { channel.close(promise: nil) }
   }

@@ -1,0 +1,61 @@
+import Testing
+
+@testable import MessagingClient
+
+/// A hostile server, against each part of the client.
+///
+/// One test at a time: a server that floods takes a processor.
+@Suite(.serialized) enum HostileTests {}
+
+/// What a call throws, which must end in bounded time.
+func failure<R>(
+  within limit: Duration = .seconds(4), sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () async throws -> R
+) async -> MessagingClientError? {
+  let start = ContinuousClock.now
+  defer {
+    let time = ContinuousClock.now - start
+    #expect(time < limit, "the call took \(time)", sourceLocation: sourceLocation)
+  }
+  do {
+    _ = try await body()
+  } catch let error as MessagingClientError {
+    return error
+  } catch {
+    Issue.record("another error: \(error)", sourceLocation: sourceLocation)
+  }
+  return nil
+}
+
+extension Transport {
+  /// A transport without a handler of challenges.
+  static func to(
+    _ url: String, _ trust: ServerTrust = .system, _ challenges: ClientChallenges? = nil
+  ) throws -> Transport {
+    try Transport(url, trust, challenges, connectTime: .seconds(2))
+  }
+
+  /// Asks for a path.
+  func get(
+    _ path: String = "/x", timeout: Duration = .seconds(2), answerByteCount: Int = 1 << 20
+  ) async throws -> ClientResponse {
+    var request = ClientRequest(target: RequestTarget(path: path))
+    request.timeout = timeout
+    request.answerByteCount = answerByteCount
+    return try await send(request)
+  }
+}
+
+/// Waits for what another task or the server does.
+func eventually(
+  sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
+) async throws {
+  let end = ContinuousClock.now + .seconds(5)
+  while await !condition() {
+    guard ContinuousClock.now < end else {
+      Issue.record("it did not happen", sourceLocation: sourceLocation)
+      return
+    }
+    try await Task.sleep(for: .milliseconds(5))
+  }
+}
