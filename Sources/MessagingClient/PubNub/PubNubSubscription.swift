@@ -24,6 +24,8 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     /// The place from which it continues; nil before the first answer.
     var place: (timetoken: Timetoken, region: Int64)?
     var failureCount = 0
+    /// How many answers in a row came immediately and had nothing.
+    var emptyCount = 0
     var isEnded = false
   }
 
@@ -71,15 +73,20 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
 
   // MARK: - Polls
 
-  /// How long the server holds a poll at most, and some time for its answer.
-  private static let pollTime = Duration.seconds(310)
+  /// A server that has nothing holds a poll longer than this.
+  private static let shortestHold = Duration.seconds(1)
 
   /// The next events; nil at the end.
   func poll() async throws(MessagingClientError) -> [PubNubEvent]? {
     let (place, failureCount, isEnded) = state.withLock { ($0.place, $0.failureCount, $0.isEnded) }
     if isEnded || Task.isCancelled { return nil }
+    // The application has seen the failure before this wait.
+    let waitCount = failureCount + state.withLock { $0.emptyCount }
+    guard await wait(afterFailures: waitCount), !state.withLock({ $0.isEnded }) else { return nil }
+    let start = ContinuousClock.now
     do throws(MessagingClientError) {
-      let response = try await client.poll(topics, after: place, timeout: Self.pollTime)
+      let response = try await client.poll(
+        topics, after: place, timeout: client.configuration.pollTime)
       if state.withLock({ $0.isEnded }) { return nil }
       let value = try client.object(response, "the subscription was refused")
       guard let timetoken = Timetoken(value.member("t")?.member("t")?.string),
@@ -93,19 +100,29 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
           state.place = (timetoken, region)
         }
         state.failureCount = 0
+        let isIdle = events.isEmpty && ContinuousClock.now - start < Self.shortestHold
+        state.emptyCount = isIdle && place != nil ? state.emptyCount + 1 : 0
       }
       let status: PubNubStatus? =
         failureCount > 0 ? .reconnected : place == nil || place?.region == 0 ? .connected : nil
       return (status.map { [.status($0)] } ?? []) + events
     } catch {
-      return try await recover(error)
+      return try recover(error)
     }
   }
 
-  /// Waits after a failure that can pass.
+  /// False if the task is cancelled.
+  private func wait(afterFailures count: Int) async -> Bool {
+    guard count > 0 else { return true }
+    var generator = SystemRandomNumberGenerator()
+    let wait = client.configuration.backoff.wait(afterFailures: count, &generator)
+    return (try? await Task.sleep(for: wait)) != nil
+  }
+
+  /// Notes a failure that can pass.
   private func recover(
     _ error: MessagingClientError
-  ) async throws(MessagingClientError) -> [PubNubEvent]? {
+  ) throws(MessagingClientError) -> [PubNubEvent]? {
     let status: PubNubStatus
     switch error.code {
     case .cancelled: return nil
@@ -117,12 +134,7 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
       state.failureCount += 1
       return state.failureCount
     }
-    // The application sees the first failure before the wait for the next attempt.
-    if count == 1 { return [.status(status)] }
-    var generator = SystemRandomNumberGenerator()
-    let wait = client.configuration.backoff.wait(afterFailures: count - 1, &generator)
-    guard (try? await Task.sleep(for: wait)) != nil else { return nil }
-    return []
+    return count == 1 ? [.status(status)] : []
   }
 }
 
