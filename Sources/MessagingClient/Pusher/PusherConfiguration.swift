@@ -22,6 +22,16 @@ public struct PusherConfiguration: Sendable {
   public var challenges: ClientChallenges?
   /// Default: 10 seconds.
   public var connectTime: Duration = .seconds(10)
+  /// How long the server can take to answer the WebSocket handshake.
+  ///
+  /// Default: 10 seconds.
+  public var answerTime: Duration = .seconds(10)
+  /// How long the server can take to establish a connection, to answer a ping, and to confirm a subscription.
+  ///
+  /// Default: 30 seconds.
+  public var pongTime: Duration = .seconds(30)
+  /// The most bytes of events that wait for the application, and of the members of a channel.
+  var waitingByteCount = 16 << 20
   /// The waits between attempts.
   public var backoff = Backoff()
 

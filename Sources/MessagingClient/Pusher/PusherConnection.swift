@@ -7,6 +7,8 @@ actor PusherConnection {
     var userID: String?
     /// Who waits for the server's confirmation.
     var waiter: CheckedContinuation<MessagingClientError?, Never>?
+    /// The connection on which the server has confirmed it.
+    var confirmedID: String?
   }
 
   /// How a connection ended.
@@ -17,8 +19,6 @@ actor PusherConnection {
     case final(MessagingClientError)
   }
 
-  /// How long the server can take to answer a ping, and to establish a connection.
-  private static let answerTime = Duration.seconds(30)
   private static let messageByteCount = 1 << 20
 
   private let configuration: PusherConfiguration
@@ -98,12 +98,27 @@ actor PusherConnection {
         data.append(JSONMember("channel_data", .string(channelData)))
       }
       try await send(["event": "pusher:subscribe", "data": .object(data)])
+      Task {
+        if (try? await Task.sleep(for: configuration.pongTime)) != nil { confirm(channel, id) }
+      }
     } catch let error as MessagingClientError where error.code == .unavailable {
       // The connection is lost: it is asked again on the next one.
     } catch {
       guard socket?.id == id else { return }
       end(channel, Self.refusal(of: channel, error))
     }
+  }
+
+  /// Ends a first subscription that the server does not confirm in time; a later one is asked for again.
+  private func confirm(_ channel: String, _ id: String) {
+    guard let socket, socket.id == id, let entry = entries[channel], entry.confirmedID != id else {
+      return
+    }
+    guard entry.waiter != nil else { return socket.0.drop() }
+    end(
+      channel,
+      MessagingClientError(
+        .unavailable, "the server did not confirm the subscription to '\(channel)' in time"))
   }
 
   private static func refusal(of channel: String, _ error: any Error) -> MessagingClientError {
@@ -143,8 +158,13 @@ actor PusherConnection {
   private func work() async {
     var failureCount = 0
     while !isClosed {
+      let start = ContinuousClock.now
       let (ending, wasEstablished) = await connect()
       socket = nil
+      // A server that ends each connection soon gets longer waits, also if it establishes them.
+      if wasEstablished, ContinuousClock.now - start >= configuration.backoff.maximum {
+        failureCount = 0
+      }
       if isClosed { break }
       switch ending {
       case .final(let error):
@@ -162,7 +182,7 @@ actor PusherConnection {
         }
         if entries.isEmpty { run = nil }
         if run == nil { return }
-        failureCount = wasEstablished ? 1 : failureCount + 1
+        failureCount += 1
         if isImmediate, failureCount == 1 { continue }
         var generator = SystemRandomNumberGenerator()
         try? await Task.sleep(
@@ -180,24 +200,34 @@ actor PusherConnection {
     target.add("version", "1.0")
     let webSocket: WebSocket
     do throws(MessagingClientError) {
-      webSocket = try await transport.openWebSocket(target, messageByteCount: Self.messageByteCount)
+      webSocket = try await transport.openWebSocket(
+        target, messageByteCount: Self.messageByteCount, timeout: configuration.answerTime)
     } catch {
       let isFinal = ![.cannotConnect, .outcomeUnknown, .unavailable, .busy].contains(error.code)
       return (isFinal ? .final(error) : .again(isImmediate: false, error), false)
     }
     defer { webSocket.drop() }
     lastHeard = .now
-    var watcher = Task { await watch(webSocket, activityTime: Self.answerTime) }
+    var watcher = Task { [pongTime = configuration.pongTime] in
+      // Whatever else the server says, it must establish the connection.
+      if (try? await Task.sleep(for: pongTime)) != nil { webSocket.drop() }
+    }
     defer { watcher.cancel() }
     var wasEstablished = false
     var failure: (code: Int64?, message: String)?
-    while let event = await webSocket.next() {
+    var count = 0
+    while !Task.isCancelled, let event = await webSocket.next() {
+      count += 1
+      // Events that wait come without a suspension: a flood would keep `close()` and all others from the actor.
+      if count.isMultiple(of: 32) { await Task.yield() }
       guard case .message(let bytes) = event else {
         guard case .closed(let code, let reason) = event else { break }
         return (Self.ending(Int64(code), failure?.message ?? reason, failure?.code), wasEstablished)
       }
       lastHeard = .now
       switch PusherFrame(bytes) {
+      // A second one would ask the authorizer again.
+      case .established where wasEstablished: break
       case .established(let id, let seconds):
         wasEstablished = true
         socket = (webSocket, id)
@@ -219,7 +249,7 @@ actor PusherConnection {
   private func watch(_ webSocket: WebSocket, activityTime: Duration) async {
     while (try? await Task.sleep(for: activityTime / 2)) != nil {
       let silence = ContinuousClock.now - lastHeard
-      if silence > activityTime + Self.answerTime { return webSocket.drop() }
+      if silence > activityTime + configuration.pongTime { return webSocket.drop() }
       if silence > activityTime / 2 {
         try? await webSocket.send(#"{"event":"pusher:ping","data":{}}"#)
       }
@@ -232,6 +262,7 @@ actor PusherConnection {
       guard let entry = entries[channel] else { return }
       entry.subscription.subscribed(members, userID: entry.userID)
       entries[channel]?.waiter = nil
+      entries[channel]?.confirmedID = socket?.id
       entry.waiter?.resume(returning: nil)
     case .subscriptionError(let channel, let status, let message):
       end(

@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// It is for one task.
 ///
-/// Events wait for the task, at most 1,000 of them: then the client ends the sequence with an error, because it can
-/// neither drop events silently nor keep all of them.
+/// Events wait for the task, at most 1,000 of them or 16 MiB: then the client ends the sequence with an error, because it
+/// can neither drop events silently nor keep all of them.
 public final class PusherSubscription: AsyncSequence, Sendable {
   /// What the sequence gives.
   public typealias Element = PusherEvent
@@ -29,14 +29,26 @@ public final class PusherSubscription: AsyncSequence, Sendable {
     case memberRemoved(String)
     case cacheMiss
     case end(MessagingClientError?)
+
+    var byteCount: Int {
+      switch self {
+      case .event(let name, let userID, let data):
+        name.utf8.count + (userID?.utf8.count ?? 0) + data.count
+      case .memberAdded(let member): member.byteCount
+      case .memberRemoved(let userID): userID.utf8.count
+      case .status, .cacheMiss, .end: 0
+      }
+    }
   }
 
   private struct State {
     var members: [String: PusherMember] = [:]
+    var memberByteCount = 0
     var userID: String?
     var channelKey: SharedSecret?
     var waitingCount = 0
     var nextFetch = ContinuousClock.now
+    var waitingByteCount = 0
   }
 
   init(_ channel: String, _ configuration: PusherConfiguration, _ connection: PusherConnection) {
@@ -110,24 +122,38 @@ public final class PusherSubscription: AsyncSequence, Sendable {
       state.members = Dictionary(
         members.map { ($0.key, PusherMember(userID: $0.key, info: $0.value)) },
         uniquingKeysWith: { first, _ in first })
+      state.memberByteCount = state.members.values.reduce(0) { $0 + $1.byteCount }
     }
     put(.status(.subscribed))
   }
 
   func memberAdded(_ member: PusherMember) {
-    state.withLock { $0.members[member.userID] = member }
+    let isFull = state.withLock { state in
+      let before = state.members.updateValue(member, forKey: member.userID)
+      state.memberByteCount += member.byteCount - (before?.byteCount ?? 0)
+      return state.memberByteCount > configuration.waitingByteCount
+    }
+    if isFull {
+      return end(
+        MessagingClientError(.invalidAnswer, "'\(channel)' has more members than a client keeps"))
+    }
     put(.memberAdded(member))
   }
 
   func memberRemoved(_ userID: String) {
-    state.withLock { $0.members[userID] = nil }
+    state.withLock { state in
+      let before = state.members.removeValue(forKey: userID)
+      state.memberByteCount -= before?.byteCount ?? 0
+    }
     put(.memberRemoved(userID))
   }
 
   func put(_ item: Item) {
     let isFull = state.withLock { state in
       state.waitingCount += 1
+      state.waitingByteCount += item.byteCount
       return state.waitingCount > Self.maximumWaitingCount
+        || state.waitingByteCount > configuration.waitingByteCount
     }
     if isFull {
       end(
@@ -147,7 +173,10 @@ public final class PusherSubscription: AsyncSequence, Sendable {
       if let error { throw error }
       return nil
     }
-    state.withLock { $0.waitingCount -= 1 }
+    state.withLock { state in
+      state.waitingCount -= 1
+      state.waitingByteCount -= item.byteCount
+    }
     switch item {
     case .status(let status): return .status(status)
     case .memberAdded(let member): return .memberAdded(member)
@@ -206,4 +235,8 @@ public final class PusherSubscription: AsyncSequence, Sendable {
   private func decrypted(_ data: [UInt8]) throws -> [UInt8] {
     try configuration.cipher?.decrypt(data, channel: channel).bytes ?? data
   }
+}
+
+extension PusherMember {
+  fileprivate var byteCount: Int { userID.utf8.count + (info?.utf8.count ?? 0) + 128 }
 }
