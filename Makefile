@@ -37,7 +37,7 @@ test:
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
 
-# Fuzzing of all inputs, raw and sealed again, with twenty harnesses. Prints harness, executions, crashes (0).
+# Fuzzing of all inputs, raw and sealed again, with twenty-two harnesses. Prints harness, executions, crashes (0).
 fuzz:
 	@SECONDS_EACH=$(SECONDS_EACH) scripts/fuzz
 

@@ -23,6 +23,7 @@ let package = Package(
         .product(name: "AccessControl", package: "DataVault"),
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "MessageCipher", package: "DataVault"),
+        .product(name: "MessagingClient", package: "DataVault"),
         .product(name: "MessagingQueue", package: "DataVault"),
         .product(name: "MessagingServer", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),

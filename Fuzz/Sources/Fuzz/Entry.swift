@@ -25,6 +25,8 @@ private struct Harness {
     case "pusher": return Harness(run: PusherFixture().run)
     case "stomp": return Harness(run: STOMPFixture().run)
     case "credentials": return Harness(run: CredentialsFixture().run)
+    case "challenges": return Harness(run: ChallengeFixture().run)
+    case "client": return Harness(run: ClientFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)

@@ -76,15 +76,18 @@ struct Connector: Sendable {
     return limits
   }
 
+  static func decoder() -> ByteToMessageHandler<HTTPResponseDecoder> {
+    ByteToMessageHandler(HTTPResponseDecoder(limitConfiguration: headLimits))
+  }
+
   /// Opens a connection for requests.
   func openHTTP() async throws(MessagingClientError) -> HTTPConnection {
     let host = origin.description.split(separator: "/").last.map(String.init) ?? origin.host
     return try await open { [origin] channel in
       let (protocolSwitch, encoder) = (ProtocolSwitch(), RequestEncoder(host: host))
-      let decoder = ByteToMessageHandler(
-        HTTPResponseDecoder(limitConfiguration: Self.headLimits))
       let exchange = HTTPExchange(encoder, protocolSwitch, isProtected: origin.isProtected)
-      try channel.pipeline.syncOperations.addHandlers(protocolSwitch, encoder, decoder, exchange)
+      try channel.pipeline.syncOperations.addHandlers(
+        protocolSwitch, encoder, Self.decoder(), exchange)
       return HTTPConnection(channel, exchange)
     }
   }

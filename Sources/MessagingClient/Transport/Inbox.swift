@@ -55,6 +55,14 @@ final class Inbox<Event: Sendable>: Sendable {
     reader?.resume(returning: last)
   }
 
+  /// What waits, and the last event if there is one; for a fuzzer, which has no tasks.
+  func drain() -> [Event] {
+    state.withLock { state in
+      defer { (state.events, state.byteCount) = ([], 0) }
+      return state.events.map(\.event) + (state.last.map { [$0] } ?? [])
+    }
+  }
+
   /// The next event, by one task at a time; nil if the task is cancelled.
   func next() async -> Event? {
     await withTaskCancellationHandler {
