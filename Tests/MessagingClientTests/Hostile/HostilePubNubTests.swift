@@ -93,7 +93,7 @@ extension HostileTests {
     }
 
     @Test(arguments: ["5", "9", "12"])
-    func `a server that answers polls at once with nothing gets no storm of polls`(
+    func `a server that answers polls immediately with nothing gets no storm of polls`(
       timetoken: String
     ) async throws {
       let first = Mutex(true)

@@ -95,7 +95,7 @@ extension HostileTests {
         }
       ) { server in
         let client = try Self.client(server.url, pongTime: .milliseconds(200))
-        let error = await failure(within: .seconds(2)) { try await client.subscribe(to: "a") }
+        let error = await failure(within: .seconds(5)) { try await client.subscribe(to: "a") }
         #expect([.busy, .unavailable].contains(error?.code))
         await client.close()
       }
@@ -104,7 +104,7 @@ extension HostileTests {
     @Test func `a subscription that is never confirmed ends in time`() async throws {
       try await HostileServer.run(Self.serve(Self.established())) { server in
         let client = try Self.client(server.url, pongTime: .milliseconds(200))
-        let error = await failure(within: .seconds(2)) { try await client.subscribe(to: "a") }
+        let error = await failure(within: .seconds(5)) { try await client.subscribe(to: "a") }
         #expect(error?.code == .unavailable)
         await client.close()
       }
@@ -120,7 +120,7 @@ extension HostileTests {
         let client = try Self.client(server.url)
         _ = try await client.subscribe(to: "a")
         try await Task.sleep(for: .milliseconds(50))
-        // Neither a flood of pings nor an end at once. A frame of the client has no more than 200 bytes.
+        // Neither a flood of pings nor an early end. A frame of the client has no more than 200 bytes.
         #expect(server.connectionCount == 1 && server.received.count < 1500)
         await client.close()
       }

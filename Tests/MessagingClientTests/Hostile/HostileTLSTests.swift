@@ -120,7 +120,7 @@ extension HostileTests {
       } _: { server in
         let client = try Self.client(
           "https://127.0.0.1:\(server.port)", .system, answerTime: .milliseconds(200))
-        let error = await failure(within: .seconds(2)) {
+        let error = await failure(within: .seconds(5)) {
           try await client.publish(json: [0x31], to: "a")
         }
         #expect(error?.code == .cannotConnect && server.connectionCount == 1)

@@ -48,7 +48,7 @@ struct TestCertificates {
   ///
   /// - Parameters:
   ///   - subject: for whom it is: `IP:127.0.0.1` or `DNS:name`.
-  ///   - isExpired: whether its time is over.
+  ///   - isExpired: whether it has ended.
   ///   - isSelfSigned: whether it has no authority.
   func make(
     _ name: String, for subject: String = "IP:127.0.0.1", isExpired: Bool = false,
