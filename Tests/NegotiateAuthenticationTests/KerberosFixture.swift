@@ -53,7 +53,7 @@ final class KerberosFixture: Sendable {
       [.posixPermissions: 0o644], ofItemAtPath: scratch.path("web.keytab"))
     try startServer("usr/sbin/krb5kdc", ["-n"], port: kdcPort, log: "kdc.log")
     try login(to: "short-lived", lifetime: "1s")
-    try login(to: "tickets", lifetime: "10m")
+    try login(to: "tickets", lifetime: "12h")
     try startApache()
   }
 
