@@ -187,23 +187,23 @@ actor STOMPConnection {
   static let isSettled = MessagingClientError(
     .invalidArgument, "the message was settled before, or needs no acknowledgement")
 
-  /// Settles messages of one connection with one request.
+  /// Settles messages of one connection with one request, all or none.
   func settle(
     _ frames: [STOMPFrame], _ settlements: [STOMPSettlement]
   ) async throws(MessagingClientError) {
+    var changed: [UInt64: STOMPUnsettled] = [:]
     for settlement in settlements {
       guard let id = settlement.id else { throw Self.isSettled }
-      guard live?.generation == settlement.generation,
-        let mode = entries[settlement.feed]?.feed.mode
-      else {
+      guard live?.generation == settlement.generation, let entry = entries[settlement.feed] else {
         throw MessagingClientError(
           .unavailable, "the connection or the subscription of a message is lost",
           hint: "the server gives the message again")
       }
-      guard entries[settlement.feed]?.unsettled.take(id, mode) == true else {
+      guard changed[settlement.feed, default: entry.unsettled].take(id, entry.feed.mode) else {
         throw Self.isSettled
       }
     }
+    for (feed, unsettled) in changed { entries[feed]?.unsettled = unsettled }
     guard let live else { throw Self.closed }
     try await request(frames, on: live)
   }

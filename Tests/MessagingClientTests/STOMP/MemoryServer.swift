@@ -110,3 +110,33 @@ final class MemoryConnection: STOMPLink {
     return false
   }
 }
+
+/// What tests of the client ask of its events and errors.
+protocol STOMPClientChecks {}
+
+extension STOMPClientChecks {
+  func text(_ event: STOMPEvent?) throws -> String? {
+    guard case .message(let message)? = event else { return nil }
+    return String(decoding: try message.content.get(), as: UTF8.self)
+  }
+
+  func message(_ event: STOMPEvent?) throws -> STOMPMessage {
+    guard case .message(let message)? = event else {
+      throw MessagingClientError(.invalidAnswer, "\(String(describing: event)) is no message")
+    }
+    return message
+  }
+
+  func isSubscribed(_ event: STOMPEvent?) -> Bool {
+    if case .status(.subscribed)? = event { true } else { false }
+  }
+
+  func code(_ body: () async throws -> Void) async -> MessagingClientError.Code? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return (error as? MessagingClientError)?.code
+    }
+  }
+}
