@@ -244,7 +244,7 @@ let package = Package(
     // A client in a process of its own, because KRB5_CONFIG belongs to one.
     .executableTarget(
       name: "NegotiateClient",
-      dependencies: ["NegotiateAuthentication", "MessagingClient", "VaultCrypto"],
+      dependencies: ["NegotiateAuthentication", "MessagingClient", "VaultCrypto", "TestSupport"],
       path: "Tests/Support/NegotiateClient", swiftSettings: Array(settings.dropFirst())),
     // Works on jobs until it is killed: CrashTests.
     .executableTarget(

@@ -32,7 +32,7 @@ final class KerberosFixture: Sendable {
   private nonisolated(unsafe) var servers: [Process] = []  // changed by init and deinit alone
 
   init() throws {
-    (kdcPort, webPort) = (try Self.freePort(), try Self.freePort())
+    (kdcPort, webPort) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
     // Apache gives up root's rights, and then reads its files as another user.
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o711], ofItemAtPath: scratch.path.string)
@@ -242,15 +242,6 @@ final class KerberosFixture: Sendable {
       }
       usleep(5000)
     }
-  }
-
-  /// A port that is free now, for TCP and UDP.
-  static func freePort() throws -> UInt16 {
-    for _ in 0..<20 {
-      let socket = try LoopbackSocket(listening: false)
-      if LoopbackSocket.isFree(socket.port, SOCK_DGRAM) { return socket.port }
-    }
-    throw Failure(description: "no free port")
   }
 }
 

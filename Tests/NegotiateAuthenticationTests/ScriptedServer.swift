@@ -1,60 +1,6 @@
 import Foundation
 import Glibc
-
-/// A TCP socket of this machine, which is closed with this object.
-final class LoopbackSocket: Sendable {
-  struct Failure: Error {
-    let number = errno
-  }
-
-  let descriptor: Int32
-  let port: UInt16
-
-  /// A socket at a free port.
-  init(listening: Bool) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = Self.address(0)
-    var byteCount = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let descriptor = descriptor
-    let status = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, byteCount) == 0 && getsockname(descriptor, $0, &byteCount) == 0
-      }
-    }
-    port = UInt16(bigEndian: address.sin_port)
-    guard status, !listening || listen(descriptor, 8) == 0 else { throw Failure() }
-  }
-
-  deinit { close(descriptor) }
-
-  /// Whether something accepts connections at a port.
-  static func accepts(_ port: UInt16) -> Bool { isPossible(port, SOCK_STREAM, connect) }
-
-  /// Whether a socket can be bound to a port.
-  static func isFree(_ port: UInt16, _ kind: __socket_type) -> Bool { isPossible(port, kind, bind) }
-
-  private static func isPossible(
-    _ port: UInt16, _ kind: __socket_type,
-    _ call: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32
-  ) -> Bool {
-    let descriptor = socket(AF_INET, Int32(kind.rawValue), 0)
-    defer { close(descriptor) }
-    var address = address(port)
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        call(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-      }
-    }
-  }
-
-  private static func address(_ port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    return address
-  }
-}
+import TestSupport
 
 /// An HTTP server that gives prepared answers, one for each request of its first connection.
 final class ScriptedServer {

@@ -84,23 +84,11 @@ struct PlainClient {
 
   /// The status of the answer; nil if there is none.
   func status(_ target: String) throws -> Int? {
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    try #require(socket >= 0)
-    defer { close(socket) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let connected = withUnsafePointer(to: &address) { address in
-      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    try #require(connected == 0)
+    let connection = try LoopbackSocket(connectedTo: port)
     let request = "GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    try #require(write(socket, request, request.utf8.count) == request.utf8.count)
+    try #require(write(connection.descriptor, request, request.utf8.count) == request.utf8.count)
     var answer = [UInt8](repeating: 0, count: 64)
-    let count = max(read(socket, &answer, answer.count), 0)
+    let count = max(read(connection.descriptor, &answer, answer.count), 0)
     let line = String(decoding: answer[..<count], as: UTF8.self).split(separator: " ")
     return line.dropFirst().first.flatMap { Int($0) }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// A server of a test, which does on each connection what a script says, and keeps all bytes that it gets.
 ///
@@ -73,31 +74,18 @@ final class HostileServer: Sendable {
     var isStopped = false
   }
 
-  let port: Int
-  private let listener: Int32
+  private let listener: LoopbackSocket
   private let state = Mutex(State())
 
+  var port: Int { Int(listener.port) }
   var url: String { "http://127.0.0.1:\(port)" }
   /// All bytes of all connections.
   var received: [UInt8] { state.withLock { $0.received } }
   var text: String { String(decoding: received, as: UTF8.self) }
   var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-  init(_ script: @escaping @Sendable (Peer) -> Void) {
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let listener = listener
-    let isListening = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, length) == 0 && listen(listener, 64) == 0
-          && getsockname(listener, $0, &length) == 0
-      }
-    }
-    precondition(isListening, "no server on this machine")
-    port = Int(UInt16(bigEndian: address.sin_port))
+  init(_ script: @escaping @Sendable (Peer) -> Void) throws {
+    listener = try LoopbackSocket(listening: true)
     Thread.detachNewThread { self.accept(script) }
   }
 
@@ -106,7 +94,7 @@ final class HostileServer: Sendable {
     _ script: @escaping @Sendable (Peer) -> Void,
     _ body: (HostileServer) async throws -> R
   ) async throws -> R {
-    let server = HostileServer(script)
+    let server = try HostileServer(script)
     defer { server.stop() }
     return try await body(server)
   }
@@ -116,12 +104,12 @@ final class HostileServer: Sendable {
       state.isStopped = true
       for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
     }
-    shutdown(listener, Int32(SHUT_RDWR))
+    shutdown(listener.descriptor, Int32(SHUT_RDWR))
   }
 
   private func accept(_ script: @escaping @Sendable (Peer) -> Void) {
     while true {
-      let socket = Glibc.accept(listener, nil, nil)
+      let socket = Glibc.accept(listener.descriptor, nil, nil)
       guard socket >= 0 else { break }
       _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
       var isNoDelay: Int32 = 1
@@ -142,7 +130,6 @@ final class HostileServer: Sendable {
         close(socket)
       }
     }
-    close(listener)
   }
 }
 

@@ -1,6 +1,7 @@
 import Glibc
 import MessagingClient
 import NegotiateAuthentication
+import TestSupport
 import VaultCrypto
 
 /// Gets a URL by `Negotiate`, for NegotiateAuthenticationTests: a program of its own, because `KRB5_CONFIG` belongs to a
@@ -70,30 +71,18 @@ final class Connection {
     var body = ""
   }
 
-  private let socket: Int32
+  private let socket: LoopbackSocket
   private var received: [UInt8] = []
 
   init(port: UInt16) throws {
-    socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let status = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard status == 0 else { throw Failure() }
+    socket = try LoopbackSocket(connectedTo: port)
   }
-
-  deinit { close(socket) }
 
   func write(_ text: String) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes {
-        send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        send(socket.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
@@ -135,7 +124,7 @@ final class Connection {
 
   private func receive() throws {
     var buffer = [UInt8](repeating: 0, count: 65_536)
-    let count = recv(socket, &buffer, buffer.count, 0)
+    let count = recv(socket.descriptor, &buffer, buffer.count, 0)
     guard count > 0 else { throw Failure() }
     received += buffer.prefix(count)
   }
