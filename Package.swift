@@ -235,7 +235,7 @@ let package = Package(
     // The code of the guide to encrypted messages.
     support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
     // The code of the pages on moving from other clients.
-    support("ClientExamples", ["MessagingClient", "MessageCipher", "VaultCrypto"]),
+    support("ClientExamples", ["MessagingClient", "MessageCipher", "DataVault", "VaultCrypto"]),
     // The program of the guide to the client.
     .executableTarget(
       name: "Chat",

@@ -13,4 +13,10 @@ import Testing
     #expect(text.contains("```swift\n\(code)```\n"))
     #expect(text.ranges(of: "```swift\n").count == 1)
   }
+
+  @Test func `the messaging code in the page on SUPDataVault is compiled`() throws {
+    let code = try Repository.text("Tests/Support/ClientExamples/FromSUPDataVault.swift")
+    let text = try Repository.text("docs/how-to/migrate-from-supdatavault.md")
+    #expect(text.contains("```swift\n\(code)```\n"))
+  }
 }
