@@ -181,6 +181,54 @@ import VaultCrypto
     }
   }
 
+  @Test func `a token has the rights of its patterns until it is revoked`() async throws {
+    try await ServerFixture.run { server in
+      var owner = Self.configuration(server, server.closed)
+      owner.secretKey = SharedSecret(secret(server.closed.secretKey))
+      let administrator = try Client(owner)
+      var request = PubNubTokenRequest(lifetime: .seconds(3600))
+      request.channelPatterns = ["^shop-[a-z]+$": .write]
+      request.groupPatterns = ["^g-[0-9]$": .manage]
+      let token = try await administrator.grantToken(request)
+      var user = Self.configuration(server, server.closed)
+      user.authKey = SharedSecret(copying: token)
+      let client = try Client(user)
+      try await client.publish(json: [0x31], to: "shop-books")
+      try await client.add(["shop-books"], toGroup: "g-1")
+      for channel in ["shop-1", "other"] {
+        let refusal = await #expect(throws: MessagingClientError.self) {
+          try await client.publish(json: [0x31], to: channel)
+        }
+        #expect(refusal?.code == .forbidden)
+      }
+      try await administrator.revokeToken(token)
+      let refusal = await #expect(throws: MessagingClientError.self) {
+        try await client.publish(json: [0x31], to: "shop-books")
+      }
+      #expect(refusal?.code == .forbidden)
+    }
+  }
+
+  @Test func `a client without the secret key asks for no rights`() async throws {
+    let client = try Client(
+      PubNubConfiguration(
+        server: "http://127.0.0.1:1", subscribeKey: "s", publishKey: "p", userID: "anna"))
+    let errors = [
+      await #expect(throws: MessagingClientError.self) {
+        try await client.grant(.read, channels: ["a"], lifetime: nil)
+      },
+      await #expect(throws: MessagingClientError.self) {
+        _ = try await client.grantToken(PubNubTokenRequest(lifetime: .seconds(60)))
+      },
+      await #expect(throws: MessagingClientError.self) {
+        try await client.revokeToken(secret("t"))
+      },
+    ]
+    for error in errors {
+      #expect(error?.code == .invalidArgument && error?.description.contains("secret key") == true)
+    }
+  }
+
   @Test func `a publication with the id of an earlier one is not stored again, on each protocol`()
     async throws
   {
