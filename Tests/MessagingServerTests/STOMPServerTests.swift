@@ -233,6 +233,25 @@ import Testing
     }
   }
 
+  @Test(arguments: ["/topic/c", "/queue/c", "/queue/jobs/new"])
+  func `the error for a refused subscription names its receipt`(destination: String) async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      // Leases, but no right to add a consumer.
+      let key = Grant.Key(
+        .channel(try ChannelName("jobs")), of: server.closed.record.id, holder: .everyone)
+      try await server.store.put([Grant(Rights.lease, on: key, minutes: 0, start: Date())])
+      try await server.server.gate.home?.refresh()
+      try await STOMPPeer.run(server) { peer in
+        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        #expect(try await peer.next()?.command == "CONNECTED")
+        try await peer.send("SUBSCRIBE\nid:1\ndestination:\(destination)\nreceipt:r\n\n")
+        let frame = try await peer.next()
+        #expect(frame?.command == "ERROR" && frame?["receipt-id"] == "r")
+        #expect(frame?["datavault-status"] == "403")
+      }
+    }
+  }
+
   @Test func `the end of a grant ends the subscription that it allowed`() async throws {
     try await ServerFixture.runWithSTOMP { server in
       let application = server.closed.record.id

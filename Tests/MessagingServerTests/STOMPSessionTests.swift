@@ -51,7 +51,7 @@ private struct Client {
         frames.append(frame)
         notes.append("MESSAGE \(number)")
         take(session.didSend(number, of: subscription))
-      case .subscribe(let subscription): notes.append("subscribe \(subscription.number)")
+      case .subscribe(let subscription, _): notes.append("subscribe \(subscription.number)")
       case .unsubscribe(let subscription, let tokens):
         notes.append("unsubscribe \(subscription.number) \(tokens.count)")
       case .perform(let operations, let receipt):
@@ -148,6 +148,22 @@ private struct Client {
     guard case .fail(let ending) = actions.first else { return #expect(Bool(false)) }
     #expect(ending.frame["receipt-id"] == "r")
     #expect(ending.frame.command == "ERROR")
+  }
+
+  @Test(arguments: [
+    "a\\nb", "a\\rb", "a\u{1}", "\u{7F}", String(repeating: "a", count: 256),
+  ])
+  func `a name of a header that no message can have is refused before anything is done`(
+    name: String
+  ) {
+    var client = Client()
+    _ = client.happened()
+    client.send("SEND\ndestination:/topic/c\n\(name):x\n\n")
+    #expect(
+      client.happened() == [
+        "fail: the name of a header has a control character, or more than 255 bytes"
+      ])
+    #expect(client.operations.isEmpty)
   }
 
   @Test func `a message keeps its client's headers, and none of the server's`() throws {

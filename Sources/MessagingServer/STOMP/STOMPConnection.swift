@@ -173,7 +173,7 @@ final class STOMPConnection: ClientSession {
         self?.perform { $0.didSend(delivery, of: subscription) }
       }
     case .authenticate(let connecting): authenticate(connecting)
-    case .subscribe(let subscription): subscribe(subscription)
+    case .subscribe(let subscription, let receipt): subscribe(subscription, receipt)
     case .unsubscribe(let subscription, let tokens): unsubscribe(subscription, tokens)
     case .perform(let operations, let receipt): perform(operations, receipt)
     case .giveBack(let tokens):
@@ -240,20 +240,25 @@ final class STOMPConnection: ClientSession {
     setReading()
   }
 
-  private func subscribe(_ subscription: STOMPSubscription) {
+  private func subscribe(_ subscription: STOMPSubscription, _ receipt: String?) {
     guard let established else { return }
     let now = established.home.now()
-    let (decision, ending) = established.decide(subscription.destination, now)
+    var (decision, ending) = established.decide(subscription.destination, now)
     guard decision.isAllowed,
       let channel = try? established.application.channel(subscription.destination.channel)
-    else { return refuse(ending) }
+    else {
+      ending.receipt = receipt
+      return refuse(ending)
+    }
     session.allow(subscription.number, until: decision.end)
     established.handle.nextEnd = session.nextEnd
     switch subscription.destination {
     case .topic: established.feed.add(channel)
     case .queue(let name, let consumer):
       let canAdd = established.decide(.addConsumer, name, consumer, now).isAllowed
-      established.worker.append(.open(subscription.number, channel, consumer, canAdd: canAdd))
+      established.worker.append(
+        .open(
+          subscription.number, channel, consumer, canAdd: canAdd, receipt: receipt))
     }
   }
 

@@ -87,6 +87,9 @@ struct STOMPPublication: Sendable, Equatable {
     notes.contentType = frame["content-type"] ?? "application/octet-stream"
     var headers = notes.headers
     for header in frame.headers where Self.isKept(header.name) && headers[header.name] == nil {
+      guard (try? Name(header.name)) != nil else {
+        throw STOMPFault("the name of a header has a control character, or more than 255 bytes")
+      }
       headers[header.name] = header.value
     }
     self.headers = headers

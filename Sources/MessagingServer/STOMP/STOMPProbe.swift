@@ -247,7 +247,7 @@ public enum STOMPProbe {
             Frame(frame), frame.encoded(session.version), number: number,
             subscription: subscription)
         case .authenticate: .authenticate
-        case .subscribe(let subscription):
+        case .subscribe(let subscription, _):
           .subscribe(
             subscription.number,
             isQueue: { if case .queue = subscription.destination { true } else { false } }(),

@@ -19,8 +19,8 @@ struct STOMPSession {
     case sendLeased(STOMPFrame, number: UInt64, subscription: Int)
     /// Decide, and call ``connected(_:)`` or end.
     case authenticate(STOMPConnecting)
-    /// Decide, and begin, or call ``refused(_:)``.
-    case subscribe(STOMPSubscription)
+    /// Decide, and begin, or call ``refused(_:)`` with the receipt that the frame asked for.
+    case subscribe(STOMPSubscription, receipt: String?)
     /// End what the subscription gets, and release its leases without counting an attempt.
     case unsubscribe(STOMPSubscription, [LeaseToken])
     /// Decide about the publications, and do all or nothing.
@@ -123,7 +123,8 @@ struct STOMPSession {
     case ("CONNECT", _), ("STOMP", _): throw STOMPFault("the client has connected before")
     case ("SEND", _): return try add(.publish(STOMPPublication(frame)), frame)
     case ("SUBSCRIBE", _):
-      return [.subscribe(try subscriptions.add(frame, version))] + Self.receipt(receipt)
+      return [.subscribe(try subscriptions.add(frame, version), receipt: receipt)]
+        + Self.receipt(receipt)
     case ("UNSUBSCRIBE", _):
       let subscription = try subscriptions.remove(frame, version)
       return [.unsubscribe(subscription, subscription.unsettled.map(\.token))]

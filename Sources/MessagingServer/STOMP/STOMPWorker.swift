@@ -62,7 +62,7 @@ final class STOMPWorker: Sendable {
   enum Work: Sendable {
     case job(Job)
     /// Looks whether a consumer exists before a subscription begins.
-    case open(Int, Channel, Consumer, canAdd: Bool)
+    case open(Int, Channel, Consumer, canAdd: Bool, receipt: String?)
     case tell(@Sendable (STOMPConnection) -> Void)
     case release([LeaseToken], countsAttempt: Bool)
   }
@@ -160,12 +160,14 @@ final class STOMPWorker: Sendable {
     case .job(let job):
       try await perform(job)
       handle.tell { $0.didPerform(job) }
-    case .open(let number, let channel, let consumer, let canAdd):
+    case .open(let number, let channel, let consumer, let canAdd, let receipt):
       if !canAdd, consumer != .default,
         try await !home.engine.hasConsumer(consumer, of: channel)
       {
-        throw STOMPEnding.forbidden(
+        var ending = STOMPEnding.forbidden(
           "nothing gives this caller manage, which a new consumer needs")
+        ending.receipt = receipt
+        throw ending
       }
       handle.tell { $0.didOpen(number, channel, consumer) }
     case .tell(let body): handle.tell(body)
