@@ -114,10 +114,8 @@ extension PubNubClient {
   /// Revokes a token.
   public func revokeToken(_ token: borrowing SecretBytes) async throws(MessagingClientError) {
     try requireSecretKey()
-    let text = token.withBytes { bytes in
-      String(decoding: (0..<bytes.byteCount).map { bytes[$0] }, as: UTF8.self)
-    }
-    let target = target("v3", "pam", configuration.subscribeKey, "grant", text)
+    var target = target("v3", "pam", configuration.subscribeKey, "grant")
+    target.append(confidential: SharedSecret(copying: token))
     _ = try object(try await call(target, method: .DELETE), "the token was not revoked")
   }
 

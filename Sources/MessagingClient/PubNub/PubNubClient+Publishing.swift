@@ -63,9 +63,9 @@ extension PubNubClient {
   /// Sends an event that is never stored, such as a typing mark: at most 64 bytes of JSON.
   public func signal(json: [UInt8], to channel: String) async throws(MessagingClientError) {
     let payload = try encrypted(json, channel, nil)
-    let target = target(
-      "signal", try requirePublishKey(), configuration.subscribeKey, "0", channel, "0",
-      String(decoding: payload, as: UTF8.self))
+    var target = target(
+      "signal", try requirePublishKey(), configuration.subscribeKey, "0", channel, "0")
+    target.append(payload: String(decoding: payload, as: UTF8.self))
     _ = try object(try await call(target), "the signal was not sent")
   }
 

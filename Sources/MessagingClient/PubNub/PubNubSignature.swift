@@ -14,7 +14,7 @@ enum PubNubSignature {
     target.add("timestamp", String(Int64(now.timeIntervalSince1970)))
     target.sort()
     let text =
-      SecretText("\(method)\n\(publishKey)\n\(target.path)\n") + target.query + SecretText("\n")
+      SecretText("\(method)\n\(publishKey)\n") + target.wholePath + "\n" + target.query + "\n"
       + SecretText(String(decoding: body, as: UTF8.self))
     do throws(CryptoError) {
       let message = text.secret()

@@ -2,7 +2,9 @@ internal import VaultCrypto
 
 /// The path and the query of a request, percent-encoded (RFC 3986, 2.1); values can be secrets.
 struct RequestTarget {
+  /// Without the last segment, if that is confidential: locations, errors and logs have this path alone.
   private(set) var path: String
+  private var confidentialSegment: SecretText = ""
   private(set) var parameters: [(name: String, value: SecretText)] = []
 
   /// - Parameter segments: each is encoded, so that none adds a segment or a parameter.
@@ -10,6 +12,19 @@ struct RequestTarget {
 
   /// - Parameter path: already encoded.
   init(path: String) { self.path = path }
+
+  /// Adds a last segment to the path.
+  mutating func append(confidential segment: SharedSecret) {
+    confidentialSegment = "/" + SecretText(Self.encode(segment))
+  }
+
+  /// Adds a last segment that is a payload: it is no secret of the client's, and can go wherever a message can.
+  mutating func append(payload segment: String) {
+    confidentialSegment = SecretText("/" + Self.encode(segment))
+  }
+
+  /// The path with the confidential segment.
+  var wholePath: SecretText { SecretText(path) + confidentialSegment }
 
   mutating func add(_ name: String, _ value: String?) {
     guard let value else { return }
@@ -31,7 +46,7 @@ struct RequestTarget {
     }
   }
 
-  var text: SecretText { parameters.isEmpty ? SecretText(path) : SecretText(path + "?") + query }
+  var text: SecretText { parameters.isEmpty ? wholePath : wholePath + "?" + query }
 
   // MARK: - Encoding
 

@@ -81,6 +81,59 @@ extension HostileTests {
       }
     }
 
+    @Test func `a token that is revoked and a signal are in no error, and are signed`() async throws
+    {
+      try await HostileServer.run { peer in
+        while peer.head() != nil {
+          peer.send(answer("401 Unauthorized", ["WWW-Authenticate: Unknown realm=\"r\""]))
+        }
+      } _: { server in
+        var configuration = PubNubConfiguration(
+          server: server.url, subscribeKey: "sub", publishKey: "pub", userID: "u")
+        configuration.secretKey = SharedSecret(secret("key"))
+        configuration.challenges = challenges { _ in nil }
+        let client = try PubNubClient(configuration)
+        let revoked = await failure {
+          try await client.revokeToken(secret("p0F2/\(Self.password)="))
+        }
+        let signalled = await failure {
+          try await client.signal(json: Array("\"\(Self.password)\"".utf8), to: "a")
+        }
+        for error in [revoked, signalled] {
+          #expect(error?.code == .unauthenticated)
+          #expect(error.map { "\($0)".contains("hunter2") } == false)
+        }
+        let token = "/v3/pam/sub/grant/p0F2%2F\(Self.password)%3D"
+        let signal = "/signal/pub/sub/0/a/0/%22\(Self.password)%22"
+        let lines = server.text.split(separator: "\r\n").filter { $0.hasSuffix(" HTTP/1.1") }
+        #expect(lines.count == 2)
+        for (line, (method, path)) in zip(lines, [("DELETE", token), ("GET", signal)]) {
+          let target = try #require(line.split(separator: " ").dropFirst().first)
+          let parts = target.split(separator: "?")
+          #expect(parts.first == path[...])
+          let query = try #require(parts.last).split(separator: "&")
+          let unsigned = query.filter { !$0.hasPrefix("signature=") }.joined(separator: "&")
+          let text = Array("\(method)\npub\n\(path)\n\(unsigned)\n".utf8)
+          let code = try HMAC.sha256(key: secret("key"), message: text.span.bytes)
+          let digits = Data(code).base64EncodedString().replacing("+", with: "-")
+            .replacing("/", with: "_").prefix { $0 != "=" }
+          #expect(query.contains("signature=v2.\(digits)"))
+        }
+      }
+    }
+
+    @Test func `a token is not sent to another machine without TLS`() async throws {
+      var configuration = PubNubConfiguration(
+        server: "http://192.0.2.1", subscribeKey: "sub", publishKey: "pub", userID: "u")
+      configuration.secretKey = SharedSecret(secret("key"))
+      let client = try PubNubClient(configuration)
+      let error = await failure { try await client.revokeToken(secret("token")) }
+      #expect(error?.code == .invalidArgument)
+      var target = RequestTarget(path: "/x")
+      target.append(confidential: Self.shared)
+      #expect(target.text.hasSecret && !"\(target)".contains("hunter2"))
+    }
+
     // MARK: - Injection
 
     static let injections = [
