@@ -33,7 +33,7 @@ final class WebSocketFrames: ChannelInboundHandler {
     let frames = WebSocketFrames(inbox, messageByteCount: messageByteCount)
     let handlers: [any ChannelHandler] = [
       ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: messageByteCount)),
-      WebSocketFrameEncoder(), frames,
+      WrittenBytesWiper(), WebSocketFrameEncoder(), frames,
     ]
     try channel.pipeline.syncOperations.addHandlers(handlers, position: position)
     return NIOLoopBound(frames, eventLoop: channel.eventLoop)
@@ -154,5 +154,20 @@ final class WebSocketFrames: ChannelInboundHandler {
   ) {
     let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: bytes)
     context.writeAndFlush(wrapOutboundOut(frame), promise: promise)
+  }
+}
+
+/// Wipes the bytes of frames when they are written.
+///
+/// The encoder masks a copy of each message, and the mask lies beside it: together they are the message.
+final class WrittenBytesWiper: ChannelOutboundHandler {
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    let bytes = unwrapOutboundIn(data)
+    let written = promise ?? context.eventLoop.makePromise()
+    written.futureResult.whenComplete { _ in bytes.wipe() }
+    context.write(data, promise: written)
   }
 }

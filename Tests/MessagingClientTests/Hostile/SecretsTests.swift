@@ -51,6 +51,13 @@ extension HostileTests {
       promise.futureResult.whenComplete { [text] _ in text.wipe() }
       frames.value.send(.text, text, promise)
       #expect(text.readableBytesView.allSatisfy { $0 == 0 })
+      // The mask and the masked copy, which are the text together.
+      var sentCount = 0
+      while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
+        sentCount += bytes.readableBytes
+        #expect(bytes.readableBytesView.allSatisfy { $0 == 0 })
+      }
+      #expect(sentCount == 2 + 4 + Self.password.utf8.count)
       _ = socket
       _ = try channel.finish()
     }
