@@ -61,6 +61,8 @@ struct Connector: Sendable {
     if (try? SocketAddress(ipAddress: host, port: 0)) != nil {
       return try NIOSSLClientHandler(context: tls, serverHostname: nil)
     }
+    // The public callbacks of NIOSSL replace its check of the chain, and its public API gives the names of a
+    // certificate only as DER. Two functions with an underscore add a check here, and read the names for it.
     return try NIOSSLClientHandler._makeSSLClientHandler(context: tls, serverHostname: host) {
       certificate, channel in
       ServerTrust.isNamed(host, in: certificate)
