@@ -26,17 +26,12 @@ extension MessagingClientError {
     }
   }
 
-  /// The messages of servers that give no status: those of docs/reference/stomp.md, and what others call a refused right.
+  /// How servers that give no status refuse a login and a right: RabbitMQ, then ActiveMQ.
+  private static let refusals = [
+    "access refused for user", "access_refused", "password is invalid", "is not authorized to",
+  ]
+
   private static func code(_ message: String) -> Code {
-    let codes: [(text: String, code: Code)] = [
-      ("access refused", .forbidden), ("access_refused", .forbidden),
-      ("the server is locked", .busy), ("the server stops", .busy),
-      ("too many wrong passwords", .busy), ("too many logins", .busy),
-      ("storage quota exceeded", .busy), ("too many messages wait for the disk", .busy),
-      ("the server cannot do this now", .busy), ("a frame takes too long", .busy),
-      ("the client has sent no heart-beat", .busy), ("the client reads too slowly", .busy),
-      ("a lease has ended", .unavailable),
-    ]
-    return codes.first { message.contains($0.text) }?.code ?? .refused
+    refusals.contains { message.contains($0) } ? .forbidden : .refused
   }
 }

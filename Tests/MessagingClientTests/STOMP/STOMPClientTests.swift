@@ -80,7 +80,8 @@ import VaultCrypto
     async let code = code { try await client.send([1], to: "/topic/a") }
     let connection = try await server.accept("datavault-deduplication-window:3600\n")
     let receipt = try await connection.frame("SEND")["receipt"] ?? ""
-    connection.write("ERROR\nmessage:access refused\\c no grant\nreceipt-id:\(receipt)\n\n\0")
+    connection.write(
+      "ERROR\nmessage:access refused\\c no\ndatavault-status:403\nreceipt-id:\(receipt)\n\n\0")
     #expect(await code == .forbidden)
     #expect(await connection.ends())
     async let sent: Void = client.send([2], to: "/topic/b")
@@ -159,7 +160,7 @@ import VaultCrypto
     for number in 0..<2 {
       let connection = try await server.next()
       #expect(try await connection.frame("CONNECT")["passcode"] == "\(number)")
-      connection.write("ERROR\nmessage:access refused\\c login and passcode are no user\n\n\0")
+      connection.write("ERROR\nmessage:access refused\\c no user\ndatavault-status:403\n\n\0")
     }
     #expect(await code == .unauthenticated)
     #expect(counts.withLock { $0 } == [0, 1, 2])

@@ -84,11 +84,11 @@ import Testing
     var iterator = try await made.makeAsyncIterator()
     #expect(isSubscribed(try await iterator.next()))
     connection.message("1", "1", to: frame)
-    connection.write("ERROR\nmessage:the server is locked\n\n\0")
+    connection.write("ERROR\nmessage:the server is locked\ndatavault-status:503\n\n\0")
     for _ in 0..<2 {
       let locked = try await server.next()
       _ = try await locked.frame("CONNECT")
-      locked.write("ERROR\nmessage:the server is locked\n\n\0")
+      locked.write("ERROR\nmessage:the server is locked\ndatavault-status:503\n\n\0")
     }
     let next = try await server.accept()
     next.message("2", "2", to: try await next.answer("SUBSCRIBE"))
@@ -110,11 +110,11 @@ import Testing
     #expect(isSubscribed(try await iterator.next()))
     async let code = code { _ = try await client.subscribe(to: "/topic/other") }
     _ = try await first.frame("SUBSCRIBE")
-    first.write("ERROR\nmessage:access refused\\c no grant\n\n\0")
+    first.write("ERROR\nmessage:access refused\\c no grant\ndatavault-status:403\n\n\0")
     #expect(await code == .forbidden)
     let second = try await server.accept()
     #expect(try await second.frame("SUBSCRIBE")["destination"] == "/topic/kept")
-    second.write("ERROR\nmessage:access refused\\c no grant\n\n\0")
+    second.write("ERROR\nmessage:access refused\\c no grant\ndatavault-status:403\n\n\0")
     _ = try await iterator.next()
     #expect(await self.code { _ = try await iterator.next() } == .forbidden)
   }

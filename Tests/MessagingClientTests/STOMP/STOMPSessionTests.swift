@@ -104,20 +104,20 @@ import Testing
   }
 
   static let errors: [(headers: String, code: MessagingClientError.Code, request: UInt64?)] = [
-    ("receipt-id:2\nmessage:access refused: no grant", .forbidden, 2),
+    ("receipt-id:2\nmessage:access_refused", .forbidden, 2),
     ("receipt-id:2.0\nmessage:no such destination", .refused, 2),
     ("receipt-id:77\nmessage:no such destination", .refused, nil),
-    ("message:Storage quota exceeded\nreceipt-id:2", .busy, 2),
-    ("message:the server is locked", .busy, nil),
-    ("message:the server stops\\c connect again", .busy, nil),
-    ("message:a lease has ended\\c the message is delivered again\nreceipt-id:2", .unavailable, 2),
+    ("message:the server is locked\ndatavault-status:5", .refused, 1),
     ("message:whatever\ndatavault-status:403\nreceipt-id:1", .forbidden, 1),
     ("message:whatever\ndatavault-status:503", .busy, nil),
     ("message:whatever\ndatavault-status:409\nreceipt-id:2", .unavailable, 2),
     ("message:whatever\ndatavault-status:505", .refused, 1),
     // Without a receipt-id, a refusal is that of the subscription whose receipt is next.
-    ("message:access refused\\c no grant", .forbidden, 1),
+    ("message:access refused\\c no grant\ndatavault-status:403", .forbidden, 1),
     ("message:access_refused", .forbidden, 1),
+    ("message:User anna is not authorized to read from\\c queue\\c//a", .forbidden, 1),
+    // A text counts only without a status.
+    ("message:access_refused\ndatavault-status:503", .busy, nil),
   ]
 
   @Test(arguments: errors)
@@ -136,13 +136,19 @@ import Testing
     var session = session()
     _ = session.begin([STOMPFrame("SEND")], 1)
     _ = session.begin([STOMPFrame("SUBSCRIBE")], 2, isSubscription: true)
-    let ending = ending(session.receive(Array("ERROR\nmessage:access refused\n\n\0".utf8)))
+    let ending = ending(session.receive(Array("ERROR\nmessage:access_refused\n\n\0".utf8)))
     #expect(ending?.request == nil)
   }
 
-  @Test func `a refused login is unauthenticated, and its text is escaped`() {
+  @Test(arguments: [
+    "message:no \\n\u{1B}[2J\ndatavault-status:403\n\n",
+    // RabbitMQ, then ActiveMQ.
+    "message:Bad CONNECT\n\nAccess refused for user 'anna'\n",
+    "message:User name [anna] or password is invalid.\n\njava.lang.SecurityException: \u{1B}[2J",
+  ])
+  func `a refused login is unauthenticated, and its text is escaped`(_ frame: String) {
     var session = session(connected: false)
-    let text = "ERROR\nmessage:access refused\\c \\n\u{1B}[2J\n\n\0"
+    let text = "ERROR\n\(frame)\0"
     let error = ending(session.receive(Array(text.utf8)))?.error
     #expect(error?.code == .unauthenticated)
     #expect(error?.message.contains("\n") == false)
