@@ -47,8 +47,9 @@ public struct STOMPConfiguration: Sendable {
   public var answerTime: Duration = .seconds(30)
   /// How long the client waits before it connects again.
   public var backoff = Backoff()
-  /// The bytes of messages in the mode ``STOMPAcknowledgeMode/auto`` that wait for the application before the client
-  /// reads no further.
+  /// The bytes of messages that wait for the application before the client reads no further.
+  ///
+  /// Beyond the mode ``STOMPAcknowledgeMode/auto``, as many messages as the prefetch can wait whatever their size.
   ///
   /// Default: 1 MiB.
   public var waitingByteCount = 1 << 20

@@ -259,7 +259,11 @@ actor STOMPConnection {
     }
     defer { watcher.cancel() }
     var start: ContinuousClock.Instant?
+    var count = 0
     while let event = await link.next() {
+      count += 1
+      // Bytes that wait come without a suspension: a flood would keep `close()` and all others from the actor.
+      if count.isMultiple(of: 32) { await Task.yield() }
       lastHeard = .now
       switch event {
       case .lost(let error):

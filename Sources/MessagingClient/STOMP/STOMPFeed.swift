@@ -17,6 +17,7 @@ final class STOMPFeed: Sendable {
 
   private struct State {
     var byteCount = 0
+    var messageCount = 0
     var generation: UInt64 = 0
     var status: STOMPEvent.Status?
     var isEnded = false
@@ -55,16 +56,24 @@ final class STOMPFeed: Sendable {
 
   // MARK: - What the client puts in
 
-  /// Whether the connection must wait for the application; other modes have as many messages as the prefetch allows.
-  var isFull: Bool { mode == .auto && state.withLock { $0.byteCount > limit } }
+  /// How many messages can wait whatever their size: those that the application has asked for.
+  private var freeCount: Int { mode == .auto ? 0 : prefetchCount ?? 0 }
+
+  /// Whether the connection must wait for the application.
+  var isFull: Bool {
+    state.withLock { $0.messageCount > freeCount && $0.byteCount > limit }
+  }
 
   /// - Returns: false if too much waits.
   func put(_ frame: STOMPFrame, generation: UInt64) -> Bool {
     let byteCount = frame.byteCount
     let hasRoom = state.withLock { state in
       state.generation = generation
-      guard mode != .auto || state.byteCount <= limit * Self.maximumFactor else { return false }
+      guard state.messageCount < freeCount || state.byteCount <= limit * Self.maximumFactor else {
+        return false
+      }
       state.byteCount += byteCount
+      state.messageCount += 1
       return true
     }
     guard hasRoom else { return false }
@@ -101,10 +110,13 @@ final class STOMPFeed: Sendable {
       guard case .message(let delivery) = item else { return (item, false) }
       let byteCount = delivery.frame.byteCount
       let (isCurrent, readsOn) = state.withLock { state in
-        let wasFull = state.byteCount > limit / 2
+        // The connection waits until half of it is taken.
+        let wasFull = state.messageCount > freeCount && state.byteCount > limit / 2
         state.byteCount -= byteCount
+        state.messageCount -= 1
+        let isFull = state.messageCount > freeCount && state.byteCount > limit / 2
         let isCurrent = delivery.generation == state.generation && !state.isEnded
-        return (isCurrent, wasFull && state.byteCount <= limit / 2)
+        return (isCurrent, wasFull && !isFull)
       }
       // What can no longer be acknowledged comes again.
       if mode == .auto || isCurrent { return (item, readsOn) }

@@ -4,11 +4,11 @@ internal import MessageCipher
 ///
 /// It is for one task. It ends when nothing refers to it or its iterator.
 ///
-/// A slow application holds the connection back: in the mode `auto` the client reads no further while
-/// ``STOMPConfiguration/waitingByteCount`` wait, and in the other modes the server sends no more than the prefetch. So
-/// the server can end the connection of a slow client. While the client waits for a receipt, it reads on. If then 16
-/// times as much waits, the sequence ends with the error `busy`, because the client can neither drop messages silently
-/// nor keep all of them.
+/// A slow application holds the connection back: the client reads no further while
+/// ``STOMPConfiguration/waitingByteCount`` wait. So the server can end the connection of a slow client. While the
+/// client waits for a receipt, it reads on. If then 16 times as much waits, the sequence ends with the error `busy`,
+/// because the client can neither drop messages silently nor keep all of them. In the modes with acknowledgements, as
+/// many messages as the prefetch can always wait.
 public final class STOMPSubscription: AsyncSequence, Sendable {
   /// A message, or a change of the status.
   public typealias Element = STOMPEvent

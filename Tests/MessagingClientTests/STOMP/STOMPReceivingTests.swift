@@ -131,9 +131,12 @@ import Testing
     await closed
   }
 
-  @Test func `a slow application holds the connection back, and loses nothing`() async throws {
+  @Test(arguments: ["/topic/a", "/queue/a"])
+  func `a slow application holds the connection back, and loses nothing`(destination: String)
+    async throws
+  {
     let client = try server.client { $0.waitingByteCount = 3_000 }
-    async let made = client.subscribe(to: "/topic/a")
+    async let made = client.subscribe(to: destination)
     let connection = try await server.accept()
     let frame = try await connection.answer("SUBSCRIBE")
     let subscription = try await made
@@ -158,9 +161,12 @@ import Testing
     }
   }
 
-  @Test func `a subscription that is much too slow ends with an error`() async throws {
+  @Test(arguments: [("/topic/a", nil), ("/topic/a", 30), ("/queue/a", nil), ("/queue/a", 3)])
+  func `a subscription that is much too slow ends with an error`(
+    destination: String, prefetch: Int?
+  ) async throws {
     let client = try server.client { $0.waitingByteCount = 100 }
-    async let made = client.subscribe(to: "/topic/a")
+    async let made = client.subscribe(to: destination, prefetch: prefetch)
     let connection = try await server.accept()
     let frame = try await connection.answer("SUBSCRIBE")
     let subscription = try await made
@@ -173,6 +179,24 @@ import Testing
     connection.write("RECEIPT\nreceipt-id:\(send["receipt"] ?? "")\n\n\0")
     try await sent
     #expect(await code { for try await _ in subscription {} } == .busy)
+  }
+
+  @Test func `as many messages as the prefetch wait whatever their size`() async throws {
+    let client = try server.client { $0.waitingByteCount = 100 }
+    async let made = client.subscribe(to: "/queue/a", prefetch: 30)
+    let connection = try await server.accept()
+    let frame = try await connection.answer("SUBSCRIBE")
+    let subscription = try await made
+    for number in 0..<30 {
+      connection.message(String(repeating: "x", count: 100), "\(number)", to: frame)
+    }
+    // The receipt is behind them.
+    async let sent: Void = client.send([1], to: "/topic/b")
+    try await connection.answer("SEND")
+    try await sent
+    var iterator = subscription.makeAsyncIterator()
+    #expect(isSubscribed(try await iterator.next()))
+    for _ in 0..<30 { _ = try message(try await iterator.next()) }
   }
 
   @Test func `a message that cannot be settled leaves the others of its transaction unsettled`()
