@@ -122,6 +122,41 @@ extension HostileTests {
       }
     }
 
+    @Test func `a server whose timetoken goes back is not asked for what was delivered`()
+      async throws
+    {
+      let request = Mutex(0)
+      try await HostileServer.run { peer in
+        while let head = peer.head() {
+          let number = request.withLock { number in
+            defer { number += 1 }
+            return number
+          }
+          // A server that was restored: it gives what is behind the place that it is asked for.
+          let place = head.firstMatch(of: /[?&]tt=(\d+)/).flatMap { Int($0.1) } ?? 0
+          let stored = number == 0 ? [] : number < 3 ? [11, 12] : [11, 12, 13]
+          let messages = stored.filter { $0 > place }
+            .map { "{\"c\":\"a\",\"d\":\($0),\"p\":{\"t\":\"\($0)\"}}" }.joined(separator: ",")
+          let next = [10, 12, 10, 13][min(number, 3)]
+          peer.send(
+            answer("200 OK", [], "{\"t\":{\"t\":\"\(next)\",\"r\":1},\"m\":[\(messages)]}"))
+        }
+      } _: { server in
+        let subscription = try Self.client(server.url).subscribe(to: ["a"])
+        let task = Task {
+          var events = subscription.makeAsyncIterator()
+          var places: [Int64] = []
+          while let event = try await events.next() {
+            if case .message(let message) = event { places.append(message.timetoken.rawValue) }
+          }
+          return places
+        }
+        try await eventually { server.polls >= 5 }
+        task.cancel()
+        #expect(try await task.value == [11, 12, 13])
+      }
+    }
+
     @Test func `a timetoken that is huge is taken, and one beyond it is no answer`() async throws {
       for (text, place) in [("9223372036854775807", Int64.max), ("9223372036854775808", nil)] {
         try await Self.run("{\"t\":{\"t\":\"\(text)\",\"r\":-9223372036854775808},\"m\":[]}") {
