@@ -138,7 +138,7 @@ let package = Package(
     module(
       "MessagingClient",
       [
-        "MessageCipher", "DataVault", "StrictJSON", "VaultCrypto", nioSSL,
+        "MessageCipher", "DataVault", "StrictJSON", "VaultCrypto", logging, nioSSL,
         network("DequeModule", "swift-collections"), network("NIOTLS", "swift-nio"),
       ] + nio),
     // Apart, because they need libraries that most applications do without.
@@ -235,7 +235,9 @@ let package = Package(
     // The code of the guide to encrypted messages.
     support("MessageCipherExamples", ["MessageCipher", "DataVault", "VaultCrypto"]),
     // The code of the pages on moving from other clients.
-    support("ClientExamples", ["MessagingClient", "MessageCipher", "DataVault", "VaultCrypto"]),
+    support(
+      "ClientExamples",
+      ["MessagingClient", "MessageCipher", "DataVault", "VaultCrypto", logging]),
     // The program of the guide to the client.
     .executableTarget(
       name: "Chat",
@@ -333,7 +335,7 @@ let package = Package(
     tests(
       "MessagingClientTests",
       [
-        "MessagingClient", "ClientExamples", "VaultCrypto", "MessageCipher", nioSSL,
+        "MessagingClient", "ClientExamples", "VaultCrypto", "MessageCipher", logging, nioSSL,
         network("NIOEmbedded", "swift-nio"),
       ] + nio),
     tests(

@@ -36,6 +36,7 @@ enum Deduplication {
       } catch {
         // A refusal of a repetition says nothing of the first attempt.
         guard unknown != nil || error.code == .outcomeUnknown else { throw error }
+        if error.code == .outcomeUnknown { transport.log.outcomeUnknown() }
         unknown = unknown ?? error
       }
     }

@@ -1,13 +1,13 @@
 import TestSupport
 import Testing
 
-/// The pages on moving from other clients; their code is a target on which these tests depend.
+/// Pages of the guide to the client; their code is a target on which these tests depend.
 @Suite struct DocumentationTests {
   @Test(arguments: [
     ("FromLibPusher", "migrate-from-libpusher"), ("FromKaazing", "migrate-from-kaazing"),
-    ("FromPubNub", "migrate-from-pubnub-objective-c"),
+    ("FromPubNub", "migrate-from-pubnub-objective-c"), ("DisplayLogs", "display-client-logs"),
   ])
-  func `the code in a page on moving is compiled`(example: String, page: String) throws {
+  func `the code in a page is compiled`(example: String, page: String) throws {
     let code = try Repository.text("Tests/Support/ClientExamples/\(example).swift")
     let text = try Repository.text("docs/how-to/\(page).md")
     #expect(text.contains("```swift\n\(code)```\n"))

@@ -1,3 +1,4 @@
+public import Logging
 public import VaultCrypto
 
 /// The authentication of one connection: takes the challenges of a 401, and gives the value of `Authorization`.
@@ -22,6 +23,7 @@ public actor Authenticator {
   private let configured: Origin
   private let handler: any ChallengeHandler
   private let challengeGuard: ChallengeGuard
+  private let log: ClientLog
 
   /// The answer whose result is not known.
   private var sent: SentAnswer?
@@ -40,12 +42,24 @@ public actor Authenticator {
   ///   - configured: the origin of the connection's URL, as the application has given it.
   ///   - handler: answers the challenges, for example a ``DispatchChallengeHandler``.
   ///   - challengeGuard: the guard of the client, which all its connections share.
+  ///   - logger: by default nothing is written.
   public init(
-    connectionTo configured: Origin, handler: any ChallengeHandler, challengeGuard: ChallengeGuard
+    connectionTo configured: Origin, handler: any ChallengeHandler, challengeGuard: ChallengeGuard,
+    logger: Logger? = nil
+  ) {
+    self.init(
+      connectionTo: configured, handler: handler, challengeGuard: challengeGuard,
+      log: ClientLog(logger ?? .silent, client: "authenticator", server: "\(configured)"))
+  }
+
+  init(
+    connectionTo configured: Origin, handler: any ChallengeHandler, challengeGuard: ChallengeGuard,
+    log: ClientLog
   ) {
     self.configured = configured
     self.handler = handler
     self.challengeGuard = challengeGuard
+    self.log = log
   }
 
   deinit {
@@ -213,6 +227,7 @@ extension Authenticator {
     sent = try challengeGuard.send(response.authorization, to: space, isRepeatable: !isNegotiate)
     nextHandler = response.nextHandler
     roundCount += 1
+    log.answers(request.challenge)
     return Answer(
       authorization: response.authorization, scheme: scheme, needsSameConnection: isNegotiate)
   }
@@ -247,7 +262,10 @@ extension Authenticator {
     roundCount = 0
     // A context that was refused, or has had all its rounds, does not go on. No handler goes on at another origin.
     if isLeft || nextHandler is NegotiateRound { nextHandler = nil }
-    if !isLeft { refusalCount += 1 }
+    if !isLeft {
+      refusalCount += 1
+      log.refusedCredentials()
+    }
   }
 
   /// The next round of `Negotiate`, if the 401 asks for it.

@@ -36,7 +36,7 @@ public final class PubNubClient: Sendable {
     self.configuration = configuration
     transport = try Transport(
       configuration.server, configuration.trust, configuration.challenges,
-      connectTime: configuration.connectTime)
+      connectTime: configuration.connectTime, client: "pubnub", logger: configuration.logger)
   }
 
   // MARK: - Requests

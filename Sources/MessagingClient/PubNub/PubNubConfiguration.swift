@@ -1,3 +1,4 @@
+public import Logging
 public import MessageCipher
 
 /// What a client of PubNub's protocol has.
@@ -40,6 +41,11 @@ public struct PubNubConfiguration: Sendable {
   var pollTime: Duration = .seconds(310)
   /// The waits between attempts.
   public var backoff = Backoff()
+
+  /// What the client does and what fails, without credentials and payloads: docs/how-to/display-client-logs.md.
+  ///
+  /// Default: nothing is written.
+  public var logger = Logger.silent
 
   /// Makes a configuration with the defaults.
   public init(server: String, subscribeKey: String, publishKey: String? = nil, userID: String) {

@@ -18,6 +18,8 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     let channels: [String]
     let groups: [String]
     let filter: String?
+
+    var names: String { (channels + groups).joined(separator: ",") }
   }
 
   private struct State {
@@ -43,6 +45,7 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   public func unsubscribe() async throws(MessagingClientError) {
     state.withLock { $0.isEnded = true }
     client.forget(self)
+    client.transport.log.unsubscribed(from: topics.names)
     try await client.leave(topics)
   }
 
@@ -105,6 +108,10 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
       }
       let status: PubNubStatus? =
         failureCount > 0 ? .reconnected : place == nil || place?.region == 0 ? .connected : nil
+      if let status {
+        client.transport.log.connected()
+        if status == .connected { client.transport.log.subscribed(to: topics.names) }
+      }
       return (status.map { [.status($0)] } ?? []) + events
     } catch {
       return try recover(error)
@@ -116,6 +123,7 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     guard count > 0 else { return true }
     var generator = SystemRandomNumberGenerator()
     let wait = client.configuration.backoff.wait(afterFailures: count, &generator)
+    client.transport.log.waits(wait, failureCount: count)
     return (try? await Task.sleep(for: wait)) != nil
   }
 
@@ -128,12 +136,15 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     case .cancelled: return nil
     case .busy: status = .waiting
     case .cannotConnect, .outcomeUnknown, .unavailable, .invalidAnswer: status = .disconnected
-    default: throw error
+    default:
+      client.transport.log.givesUp(error)
+      throw error
     }
     let count = state.withLock { state in
       state.failureCount += 1
       return state.failureCount
     }
+    client.transport.log.fails(error, failureCount: count)
     return count == 1 ? [.status(status)] : []
   }
 }

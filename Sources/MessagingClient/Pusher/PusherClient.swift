@@ -23,7 +23,7 @@ public final class PusherClient: Sendable {
       configuration,
       try Transport(
         configuration.server, configuration.trust, configuration.challenges,
-        connectTime: configuration.connectTime))
+        connectTime: configuration.connectTime, client: "pusher", logger: configuration.logger))
   }
 
   deinit { Task { [connection] in await connection.close() } }

@@ -1,3 +1,4 @@
+public import Logging
 public import MessageCipher
 
 /// What a client of Pusher's protocol has.
@@ -34,6 +35,11 @@ public struct PusherConfiguration: Sendable {
   var waitingByteCount = 16 << 20
   /// The waits between attempts.
   public var backoff = Backoff()
+
+  /// What the client does and what fails, without credentials and payloads: docs/how-to/display-client-logs.md.
+  ///
+  /// Default: nothing is written.
+  public var logger = Logger.silent
 
   /// Makes a configuration with the defaults.
   public init(server: String, key: String, authorizer: (any ChannelAuthorizer)? = nil) {

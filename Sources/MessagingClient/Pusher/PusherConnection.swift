@@ -23,6 +23,7 @@ actor PusherConnection {
 
   private let configuration: PusherConfiguration
   private let transport: Transport
+  private var log: ClientLog { transport.log }
   private var entries: [String: Entry] = [:]
   private var run: Task<Void, Never>?
   private var socket: (WebSocket, id: String)?
@@ -64,6 +65,7 @@ actor PusherConnection {
 
   func remove(_ channel: String) async {
     guard entries[channel] != nil else { return }
+    log.unsubscribed(from: channel)
     end(channel, nil)
     try? await send(["event": "pusher:unsubscribe", "data": ["channel": .string(channel)]])
   }
@@ -71,7 +73,10 @@ actor PusherConnection {
   func close() {
     isClosed = true
     run?.cancel()
-    socket?.0.close()
+    if let socket {
+      socket.0.close()
+      log.disconnected()
+    }
     socket = nil
     for channel in Array(entries.keys) { end(channel, nil) }
   }
@@ -79,6 +84,7 @@ actor PusherConnection {
   /// Ends a subscription; an error goes to who waits for it, else to who takes its events.
   private func end(_ channel: String, _ error: MessagingClientError?) {
     guard let entry = entries.removeValue(forKey: channel) else { return }
+    if let error, entry.waiter == nil { log.givesUp(error, channel: channel) }
     entry.subscription.end(error)
     entry.waiter?.resume(returning: error ?? Self.cancelled)
   }
@@ -132,8 +138,10 @@ actor PusherConnection {
     for channel: String, _ id: String
   ) async throws -> ChannelAuthorization? {
     guard PusherChannelKind(channel) != .public else { return nil }
-    return try await configuration.authorizer?
+    let authorization = try await configuration.authorizer?
       .authorize(ChannelAuthorizationRequest(channel: channel, socketID: id))
+    log.fetchedAuthorization(for: channel)
+    return authorization
   }
 
   /// Asks the authorizer again, for a channel's new key.
@@ -146,11 +154,19 @@ actor PusherConnection {
 
   func send(_ frame: JSONValue) async throws(MessagingClientError) {
     guard let socket else { throw Self.lost }
+    let name = frame.member("event")?.string ?? ""
     do {
-      try await socket.0.send(SecretText(frame.text))
+      try await send(
+        SecretText(frame.text), name.utf8.starts(with: "client-".utf8) ? "client-event" : name,
+        on: socket.0)
     } catch {
       throw Self.lost
     }
+  }
+
+  private func send(_ text: SecretText, _ kind: String, on webSocket: WebSocket) async throws {
+    log.sends(frame: kind, byteCount: text.byteCount)
+    try await webSocket.send(text)
   }
 
   // MARK: - Connections
@@ -168,6 +184,7 @@ actor PusherConnection {
       if isClosed { break }
       switch ending {
       case .final(let error):
+        log.givesUp(error)
         for channel in Array(entries.keys) { end(channel, error) }
         run = nil
         return
@@ -180,13 +197,17 @@ actor PusherConnection {
             entry.subscription.put(.status(.disconnected))
           }
         }
-        if entries.isEmpty { run = nil }
-        if run == nil { return }
         failureCount += 1
+        if entries.isEmpty {
+          run = nil
+          return log.disconnected(error)
+        }
+        log.fails(error, failureCount: failureCount)
         if isImmediate, failureCount == 1 { continue }
         var generator = SystemRandomNumberGenerator()
-        try? await Task.sleep(
-          for: configuration.backoff.wait(afterFailures: failureCount, &generator))
+        let wait = configuration.backoff.wait(afterFailures: failureCount, &generator)
+        log.waits(wait, failureCount: failureCount)
+        try? await Task.sleep(for: wait)
       }
     }
     run = nil
@@ -222,14 +243,18 @@ actor PusherConnection {
       if count.isMultiple(of: 32) { await Task.yield() }
       guard case .message(let bytes) = event else {
         guard case .closed(let code, let reason) = event else { break }
+        if code != 1006 { log.serverEnds(code: Int(failure?.code ?? Int64(code))) }
         return (Self.ending(Int64(code), failure?.message ?? reason, failure?.code), wasEstablished)
       }
       lastHeard = .now
-      switch PusherFrame(bytes) {
+      let frame = PusherFrame(bytes)
+      log.receives(frame: frame?.kind ?? "unknown", byteCount: bytes.count)
+      switch frame {
       // A second one would ask the authorizer again.
       case .established where wasEstablished: break
       case .established(let id, let seconds):
         wasEstablished = true
+        log.connected()
         socket = (webSocket, id)
         watcher.cancel()
         watcher = Task {
@@ -237,7 +262,8 @@ actor PusherConnection {
         }
         for channel in entries.keys { Task { await request(channel, on: id) } }
       case .error(let code?, let message): failure = (code, message)
-      case .ping: try? await webSocket.send(#"{"event":"pusher:pong","data":{}}"#)
+      case .ping:
+        try? await send(#"{"event":"pusher:pong","data":{}}"#, "pusher:pong", on: webSocket)
       case let frame?: take(frame)
       case nil: break
       }
@@ -251,7 +277,7 @@ actor PusherConnection {
       let silence = ContinuousClock.now - lastHeard
       if silence > activityTime + configuration.pongTime { return webSocket.drop() }
       if silence > activityTime / 2 {
-        try? await webSocket.send(#"{"event":"pusher:ping","data":{}}"#)
+        try? await send(#"{"event":"pusher:ping","data":{}}"#, "pusher:ping", on: webSocket)
       }
     }
   }
@@ -260,6 +286,7 @@ actor PusherConnection {
     switch frame {
     case .subscribed(let channel, let members):
       guard let entry = entries[channel] else { return }
+      log.subscribed(to: channel)
       entry.subscription.subscribed(members, userID: entry.userID)
       entries[channel]?.waiter = nil
       entries[channel]?.confirmedID = socket?.id

@@ -15,6 +15,23 @@ enum PusherFrame: Sendable, Equatable {
   /// An event that this client does not know.
   case unknown
 
+  /// What it is, as the log says it; the names of events are the application's.
+  var kind: String {
+    switch self {
+    case .established: "connection_established"
+    case .error: "error"
+    case .ping: "ping"
+    case .pong: "pong"
+    case .subscribed: "subscription_succeeded"
+    case .subscriptionError: "subscription_error"
+    case .cacheMiss: "cache_miss"
+    case .memberAdded: "member_added"
+    case .memberRemoved: "member_removed"
+    case .event: "event"
+    case .unknown: "unknown"
+    }
+  }
+
   /// Nil for a message that is not in the protocol.
   init?(_ bytes: [UInt8]) {
     guard let value = try? JSONReader.value(bytes), let name = value.member("event")?.string else {

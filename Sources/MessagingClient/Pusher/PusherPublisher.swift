@@ -1,4 +1,5 @@
 internal import Foundation
+public import Logging
 internal import NIOHTTP1
 internal import StrictJSON
 internal import VaultCrypto
@@ -15,16 +16,19 @@ public final class PusherPublisher: Sendable {
   ///   - server: the address, such as `https://messages.example.com`.
   ///   - applicationID: the application's number.
   ///   - key: on our server its subscribe key.
+  ///   - logger: by default nothing is written.
   /// - Throws: `invalidArgument` for an address that is none.
   public init(
     server: String, applicationID: String, key: String, secretKey: SharedSecret,
-    trust: ServerTrust = .system, backoff: Backoff = Backoff(), connectTime: Duration = .seconds(10)
+    trust: ServerTrust = .system, backoff: Backoff = Backoff(),
+    connectTime: Duration = .seconds(10), logger: Logger? = nil
   ) throws(MessagingClientError) {
     self.applicationID = applicationID
     self.key = key
     self.secretKey = secretKey
     self.backoff = backoff
-    transport = try Transport(server, trust, nil, connectTime: connectTime)
+    transport = try Transport(
+      server, trust, nil, connectTime: connectTime, client: "pusher-publisher", logger: logger)
   }
 
   /// Publishes an event to channels, all or none.

@@ -1,3 +1,4 @@
+public import Logging
 internal import NIOHTTP1
 internal import StrictJSON
 internal import VaultCrypto
@@ -33,13 +34,15 @@ public final class ServerChannelAuthorizer: ChannelAuthorizer {
   ///   - url: the endpoint, such as `https://example.com/pusher/auth`.
   ///   - challenges: answers a challenge of the endpoint.
   ///   - timeout: how long the answer can take. Default: 10 seconds.
+  ///   - logger: by default nothing is written.
   /// - Throws: `invalidArgument` for a URL that is none.
   public init(
     url: String, trust: ServerTrust = .system, challenges: ClientChallenges? = nil,
-    timeout: Duration = .seconds(10), customize: Customization? = nil
+    timeout: Duration = .seconds(10), logger: Logger? = nil, customize: Customization? = nil
   ) throws(MessagingClientError) {
     let (origin, target) = try Self.split(url)
-    transport = try Transport(origin, trust, challenges, connectTime: timeout)
+    transport = try Transport(
+      origin, trust, challenges, connectTime: timeout, client: "pusher-authorizer", logger: logger)
     self.target = target
     self.timeout = timeout
     self.customize = customize

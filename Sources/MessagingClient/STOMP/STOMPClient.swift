@@ -24,16 +24,20 @@ public final class STOMPClient: Sendable {
   /// - Throws: `invalidArgument` for an address that is none, or authorities that cannot be read.
   public convenience init(_ configuration: STOMPConfiguration) throws(MessagingClientError) {
     let address = try STOMPAddress(configuration.server)
+    let log = ClientLog(configuration.logger, client: Self.logName, server: "\(address)")
     self.init(
       configuration, STOMPCredentials(configuration, address.origin),
-      try STOMPLinkOpener(address, configuration))
+      try STOMPLinkOpener(address, configuration, log), log)
   }
 
+  static let logName = "stomp"
+
   init(
-    _ configuration: STOMPConfiguration, _ credentials: STOMPCredentials, _ opener: STOMPLinkOpener
+    _ configuration: STOMPConfiguration, _ credentials: STOMPCredentials,
+    _ opener: STOMPLinkOpener, _ log: ClientLog
   ) {
     self.configuration = configuration
-    connection = STOMPConnection(configuration, credentials, opener)
+    connection = STOMPConnection(configuration, credentials, opener, log)
   }
 
   deinit { Task { [connection] in await connection.close() } }

@@ -1,3 +1,4 @@
+public import Logging
 public import MessageCipher
 
 /// What a STOMP client has.
@@ -53,6 +54,11 @@ public struct STOMPConfiguration: Sendable {
   ///
   /// Default: 1 MiB.
   public var waitingByteCount = 1 << 20
+
+  /// What the client does and what fails, without credentials and payloads: docs/how-to/display-client-logs.md.
+  ///
+  /// Default: nothing is written.
+  public var logger = Logger.silent
 
   /// Makes a configuration, whose other properties have their defaults.
   public init(server: String, application: String, login: STOMPLogin? = nil) {

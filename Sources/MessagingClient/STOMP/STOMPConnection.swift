@@ -3,6 +3,7 @@ actor STOMPConnection {
   nonisolated let numbers = STOMPNumbers()
   private let configuration: STOMPConfiguration
   private let opener: STOMPLinkOpener
+  private let log: ClientLog
   private var credentials: STOMPCredentials
   private var session: STOMPSession
   private var entries: [UInt64: Entry] = [:]
@@ -19,11 +20,13 @@ actor STOMPConnection {
   private var isClosed = false
 
   init(
-    _ configuration: STOMPConfiguration, _ credentials: STOMPCredentials, _ opener: STOMPLinkOpener
+    _ configuration: STOMPConfiguration, _ credentials: STOMPCredentials,
+    _ opener: STOMPLinkOpener, _ log: ClientLog
   ) {
     self.configuration = configuration
     self.credentials = credentials
     self.opener = opener
+    self.log = log
     session = Self.session(configuration)
   }
 
@@ -116,6 +119,7 @@ actor STOMPConnection {
 
   private func send(_ frame: EncodedSTOMPFrame, on link: any STOMPLink) {
     lastSent = .now
+    log.sends(frame: frame.kind, byteCount: frame.byteCount)
     link.send(frame)
   }
 
@@ -125,6 +129,7 @@ actor STOMPConnection {
     request.timeout.cancel()
     session.forget(number)
     if error == nil, let subscription = request.subscription {
+      if let feed = entries[subscription]?.feed { log.subscribed(to: feed.destination) }
       entries[subscription]?.isConfirmed = true
       entries[subscription]?.feed.put(.subscribed)
     }
@@ -151,6 +156,7 @@ actor STOMPConnection {
       do throws(MessagingClientError) {
         return try await request(frames.identified(id), on: live)
       } catch {
+        if error.code == .outcomeUnknown { log.outcomeUnknown() }
         try repetition.failed(error)
       }
     }
@@ -173,6 +179,7 @@ actor STOMPConnection {
 
   func remove(_ number: UInt64) async {
     guard let entry = entries.removeValue(forKey: number) else { return }
+    log.unsubscribed(from: entry.feed.destination)
     entry.feed.end(nil)
     readOn()
     await unsubscribe(entry)
@@ -221,15 +228,21 @@ actor STOMPConnection {
       if isClosed { break }
       if end.hasOtherCredentials { continue }
       if end.isFinal {
+        log.givesUp(end.ending.error)
         for number in Array(entries.keys) { endSubscription(number, end.ending.error) }
       }
       for number in Array(arrivals.keys) { arrive(number, end.ending.error) }
-      if entries.isEmpty { break }
+      if entries.isEmpty {
+        if !end.isFinal { log.disconnected(end.ending.error) }
+        break
+      }
       let isStable = end.lifetime.map { $0 > Self.stableTime } ?? false
       failureCount = isStable || end.ending.request != nil ? 1 : failureCount + 1
+      log.fails(end.ending.error, failureCount: failureCount)
       var generator = SystemRandomNumberGenerator()
-      try? await Task.sleep(
-        for: configuration.backoff.wait(afterFailures: failureCount, &generator))
+      let wait = configuration.backoff.wait(afterFailures: failureCount, &generator)
+      log.waits(wait, failureCount: failureCount)
+      try? await Task.sleep(for: wait)
     }
     run = nil
   }
@@ -272,13 +285,16 @@ actor STOMPConnection {
           isFinal: error.code == .untrustedServer)
       case .bytes(let bytes):
         for event in session.receive(bytes) {
+          log.receives(frame: event.kind, byteCount: event.byteCount)
           switch event {
           case .connected(let server):
             start = .now
             watcher.cancel()
             watcher = Task { await watch(link, server.heartBeat) }
             begin(link, server)
-          case .ended(let ending): return end(ending, lifetime: start.map { .now - $0 })
+          case .ended(let ending):
+            if ending.error.code != .invalidAnswer { log.serverEnds(code: ending.error.status) }
+            return end(ending, lifetime: start.map { .now - $0 })
           case .receipt(let number): end(number, nil)
           case .message(let frame, let subscription): deliver(frame, to: subscription)
           }
@@ -291,8 +307,9 @@ actor STOMPConnection {
 
   private func end(_ ending: STOMPEnding, lifetime: Duration?) -> End {
     guard lifetime == nil else { return End(ending: ending, lifetime: lifetime) }
-    if ending.error.code == .unauthenticated, credentials.refused() {
-      return End(ending: ending, hasOtherCredentials: true)
+    if ending.error.code == .unauthenticated {
+      log.refusedCredentials()
+      if credentials.refused() { return End(ending: ending, hasOtherCredentials: true) }
     }
     return End(ending: ending, isFinal: ending.error.code != .busy)
   }
@@ -300,6 +317,7 @@ actor STOMPConnection {
   /// The server has accepted the connection.
   private func begin(_ link: any STOMPLink, _ server: STOMPServer) {
     credentials.accepted()
+    log.connected()
     generation += 1
     let live = Live(link: link, server: server, generation: generation)
     self.live = live
@@ -326,7 +344,9 @@ actor STOMPConnection {
   }
 
   private func endSubscription(_ number: UInt64, _ error: MessagingClientError) {
-    entries.removeValue(forKey: number)?.feed.end(error)
+    guard let entry = entries.removeValue(forKey: number) else { return }
+    if entry.isConfirmed { log.givesUp(error, channel: entry.feed.destination) }
+    entry.feed.end(error)
   }
 
   /// The connection is lost: ends all requests.
@@ -399,6 +419,7 @@ actor STOMPConnection {
       await closing.value
       timeout.cancel()
       live.link.drop()
+      log.disconnected()
     }
     run?.cancel()
     live = nil

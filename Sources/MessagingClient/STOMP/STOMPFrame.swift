@@ -50,7 +50,7 @@ struct STOMPFrame: Sendable, Equatable {
       guard secret.value.isOneLine else { throw Self.notAllowed }
       head += SecretText("\(secret.name):") + secret.value + "\n"
     }
-    return EncodedSTOMPFrame(head: head + "\n", body: body)
+    return EncodedSTOMPFrame(command, head: head + "\n", body: body)
   }
 
   private static let notAllowed = MessagingClientError(
@@ -88,15 +88,17 @@ struct EncodedSTOMPFrame: Sendable {
   /// What keeps a connection alive while there is no frame.
   static let heartBeat = EncodedSTOMPFrame(text: "\n")
 
+  /// The command, or what else it is.
+  let kind: String
   private let head: SecretText
   private let body: [UInt8]
   private let isFrame: Bool
 
-  init(head: SecretText, body: [UInt8]) {
-    (self.head, self.body, isFrame) = (head, body, true)
+  init(_ command: String, head: SecretText, body: [UInt8]) {
+    (kind, self.head, self.body, isFrame) = (command, head, body, true)
   }
 
-  private init(text: SecretText) { (head, body, isFrame) = (text, [], false) }
+  private init(text: SecretText) { (kind, head, body, isFrame) = ("heart-beat", text, [], false) }
 
   var byteCount: Int { head.byteCount + body.count + (isFrame ? 1 : 0) }
 

@@ -26,13 +26,14 @@ struct STOMPLinkOpener: Sendable {
 
   /// - Throws: `invalidArgument`.
   init(
-    _ address: STOMPAddress, _ configuration: STOMPConfiguration
+    _ address: STOMPAddress, _ configuration: STOMPConfiguration, _ log: ClientLog
   ) throws(MessagingClientError) {
     switch address.carrier {
     case .stream:
       let connector = try Connector(
         address.origin, configuration.trust, connectTime: configuration.connectTime, protocols: [])
       self.init { () throws(MessagingClientError) in
+        log.connects()
         do throws(MessagingClientError) {
           return STOMPStreamLink(stream: try await connector.openStream(), address: address)
         } catch {
@@ -42,7 +43,8 @@ struct STOMPLinkOpener: Sendable {
     case .webSocket:
       let transport = try Transport(
         configuration.server, configuration.trust, configuration.challenges,
-        connectTime: configuration.connectTime)
+        connectTime: configuration.connectTime, client: STOMPClient.logName,
+        logger: configuration.logger)
       let path = ["stomp", configuration.application]
       let byteCount = STOMPFrameLimits().bodyByteCount + STOMPFrameLimits().headerByteCount + 1024
       self.init { () throws(MessagingClientError) in

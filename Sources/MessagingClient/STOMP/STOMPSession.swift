@@ -24,6 +24,19 @@ struct STOMPSession: Sendable {
     case message(STOMPFrame, subscription: UInt64)
     /// Nothing more is read.
     case ended(STOMPEnding)
+
+    /// The command of the frame, for the log.
+    var kind: String {
+      switch self {
+      case .connected: "CONNECTED"
+      case .receipt: "RECEIPT"
+      case .message: "MESSAGE"
+      case .ended(let ending): ending.error.code == .invalidAnswer ? "malformed" : "ERROR"
+      }
+    }
+
+    /// The bytes of a message's body.
+    var byteCount: Int { if case .message(let frame, _) = self { frame.body.count } else { 0 } }
   }
 
   private enum Phase {

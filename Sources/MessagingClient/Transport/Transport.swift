@@ -1,3 +1,4 @@
+internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
@@ -5,6 +6,7 @@ internal import Synchronization
 /// The requests of a client to one server: connections are kept, challenges answered, redirects bounded.
 final class Transport: Sendable {
   let origin: Origin
+  let log: ClientLog
   private let connector: Connector
   private let challenges: ClientChallenges?
   /// What the server has accepted: it is sent with the first request too (RFC 7617, 2.2).
@@ -18,7 +20,8 @@ final class Transport: Sendable {
 
   /// - Throws: `invalidArgument` for an address that is none, or authorities that cannot be read.
   init(
-    _ server: String, _ trust: ServerTrust, _ challenges: ClientChallenges?, connectTime: Duration
+    _ server: String, _ trust: ServerTrust, _ challenges: ClientChallenges?, connectTime: Duration,
+    client: String = "", logger: Logger? = nil
   ) throws(MessagingClientError) {
     do throws(LocationError) {
       origin = try Origin(server)
@@ -27,6 +30,7 @@ final class Transport: Sendable {
         .invalidArgument, "the address of the server is not valid: \(error)",
         hint: "give its scheme, host and port, such as https://messages.example.com:8443")
     }
+    log = ClientLog(logger ?? .silent, client: client, server: "\(origin)")
     connector = try Connector(origin, trust, connectTime: connectTime)
     self.challenges = challenges
   }
@@ -68,7 +72,8 @@ final class Transport: Sendable {
     _ original: ClientRequest
   ) async throws(MessagingClientError) -> (ClientResponse, HTTPConnection) {
     let authenticator = challenges.map {
-      Authenticator(connectionTo: origin, handler: $0.handler, challengeGuard: $0.guard)
+      Authenticator(
+        connectionTo: origin, handler: $0.handler, challengeGuard: $0.guard, log: log)
     }
     do throws(MessagingClientError) {
       let result = try await exchange(original, authenticator)
@@ -203,11 +208,15 @@ final class Transport: Sendable {
         }
         used = known
       } else {
+        log.connects()
         used = try await connector.openHTTP()
         isKnown = false
       }
       do {
-        return (try await used.send(request), used)
+        log.sends(request)
+        let response = try await used.send(request)
+        log.receives(response)
+        return (response, used)
       } catch ExchangeFailure.notSent where isKnown {
         used.close()
       } catch {

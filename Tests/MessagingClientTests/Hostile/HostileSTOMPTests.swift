@@ -65,7 +65,8 @@ extension HostileTests {
       }
       let client = STOMPClient(
         configuration,
-        STOMPCredentials(configuration, try STOMPAddress(configuration.server).origin), opener)
+        STOMPCredentials(configuration, try STOMPAddress(configuration.server).origin), opener,
+        .silent)
       try await client.send([1], to: "/topic/a")
       await client.close()
     }

@@ -41,7 +41,9 @@ final class MemoryServer: Sendable {
     configuration.backoff = Backoff(first: .milliseconds(1), maximum: .milliseconds(2))
     change(&configuration)
     let origin = try STOMPAddress(configuration.server).origin
-    return STOMPClient(configuration, STOMPCredentials(configuration, origin), opener)
+    return STOMPClient(
+      configuration, STOMPCredentials(configuration, origin), opener,
+      ClientLog(configuration.logger, client: "stomp", server: "memory"))
   }
 }
 
