@@ -172,12 +172,18 @@ import VaultCrypto
       request.channels = ["b": .write]
       let token = SharedSecret(try await administrator.grantToken(request))
       user.authKey = token
-      try await Client(user).publish(json: [0x32], to: "b")
+      let tokenUser = try Client(user)
+      try await tokenUser.publish(json: [0x32], to: "b")
       user.userID = "bert"
       let other = try Client(user)
       await #expect(throws: MessagingClientError.self) {
         try await other.publish(json: [0x32], to: "b")
       }
+      try await administrator.revokeToken(token.withSecret { $0.copy() })
+      let revoked = await #expect(throws: MessagingClientError.self) {
+        try await tokenUser.publish(json: [0x32], to: "b")
+      }
+      #expect(revoked?.code == .forbidden)
     }
   }
 

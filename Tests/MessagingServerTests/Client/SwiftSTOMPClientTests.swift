@@ -153,6 +153,10 @@ import VaultCrypto
         _ = try await client.subscribe(to: "/topic/a", mode: .client)
       }
       #expect(topic?.code == .refused)
+      let name = await #expect(throws: MessagingClientError.self) {
+        try await client.send([], to: "/topic/a", headers: ["a\nb": "c"])
+      }
+      #expect(name?.code == .refused && name?.message.contains("the name of a header") == true)
       try await client.send([], to: "/topic/f")
       await client.close()
     }
