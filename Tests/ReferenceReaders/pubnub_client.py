@@ -7,7 +7,7 @@ Names: pub, sub, secret, auth, token, ssl, sdk; cipher, form and values for encr
 those of the SDK for asyncio. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario that fails in
 between prints "not ok" with its error.
 """
-import asyncio, json, logging, sys, threading, time
+import asyncio, base64, json, logging, sys, threading, time
 
 from pubnub.callbacks import SubscribeCallback
 from pubnub.crypto import AesCbcCryptoModule, LegacyCryptoModule
@@ -59,7 +59,7 @@ def client(uuid, **changes):
     config.filter_expression = values.get("filter")
     config.non_subscribe_request_timeout = 20
     config.daemon = True
-    if "cipher" in values:
+    if values.get("cipher"):
         config.cipher_key = values["cipher"]
         config.use_random_initialization_vector = values["form"] != "legacyStaticIV"
         if values.get("module", True):
@@ -349,19 +349,48 @@ def deletion():
 
 def encryption():
     """Reads the channel "ours", which another implementation has filled with `values`, and fills "theirs"."""
+    user = decrypts()
+    if given["form"] != "aesCBC":
+        # The SDK's version 2 of history knows no crypto module.
+        old = client("old", module=False).history().channel("ours").sync().result.messages
+        equal("decrypted in history of version 2", [m.entry for m in old], json.loads(given["values"]))
+    encrypts(user)
+    do(user.unsubscribe_all)
+
+
+def decrypts():
+    """Reads the channel "ours", which another implementation fills with `values`, as subscriber and in history."""
     values, user = json.loads(given["values"]), client("user")
     listener = listening(user, ["ours"], place=1)
     check("all arrive", listener.wait(lambda: len(listener.messages) >= len(values)), listener.texts())
     equal("decrypted by the subscriber", listener.texts(), values)
     fetched = user.fetch_messages().channels(["ours"]).decrypt_messages().sync().result.channels["ours"]
     equal("decrypted in history", [m.message for m in fetched], values)
-    if given["form"] != "aesCBC":
-        # The SDK's version 2 of history knows no crypto module.
-        old = client("old", module=False).history().channel("ours").sync().result.messages
-        equal("decrypted in history of version 2", [m.entry for m in old], values)
-    for value in values:
+    return user
+
+
+def encrypts(user=None):
+    """Fills the channel "theirs" with `values`."""
+    user = user or client("user")
+    for value in json.loads(given["values"]):
         user.publish().channel("theirs").message(value).use_post(len(str(value)) > 1000).sync()
-    do(user.unsubscribe_all)
+    check("all are published", True)
+
+
+def unread():
+    """Reads the channel "ours", which another implementation fills in a form that the SDK does not know."""
+    count, user = len(json.loads(given["values"])), client("user")
+    listener = listening(user, ["ours"], place=1)
+    check("all arrive", listener.wait(lambda: len(listener.messages) >= count), listener.texts())
+    fetched = user.fetch_messages().channels(["ours"]).decrypt_messages().sync().result.channels["ours"]
+    plain = client("plain", cipher=None).fetch_messages().channels(["ours"]).sync().result.channels["ours"]
+    stored = [m.message for m in plain]
+    check("all are stored as texts of base64", len([base64.b64decode(t, validate=True) for t in stored]) == count)
+    equal("handed over unread by the subscriber", listener.texts(), stored)
+    equal("handed over unread in history", [m.message for m in fetched], stored)
+    for what, messages in [("subscriber", listener.messages), ("history", fetched)]:
+        check(f"the {what} has the reason", all("unknown cryptor" in str(m.error) for m in messages),
+              [str(m.error) for m in messages])
 
 
 def unavailable():

@@ -3,9 +3,9 @@
 
     pusher_client.py SCENARIO HOST:PORT [NAME=VALUE ...]
 
-Names: id, key, secret, token, ca. With ca, the file of a private authority, the clients use TLS; pysher finds that file
-by the environment variable SSL_CERT_FILE. Prints one line for each check: "ok WHAT" or "not ok WHAT: WHY". A scenario
-that fails in between prints "not ok" with its error.
+Names: id, key, secret, token, ca; master and values for encrypted channels. With ca, the file of a private authority,
+the clients use TLS; pysher finds that file by the environment variable SSL_CERT_FILE. Prints one line for each check:
+"ok WHAT" or "not ok WHAT: WHY". A scenario that fails in between prints "not ok" with its error.
 """
 import base64, hashlib, json, sys, threading, time
 
@@ -238,6 +238,28 @@ def encrypted():
     box = nacl.secret.SecretBox(key)
     text = box.decrypt(base64.b64decode(sealed["ciphertext"]), base64.b64decode(sealed["nonce"]))
     equal("it opens with the channel's key", json.loads(text), {"x": 1})
+
+
+def encrypts():
+    """Fills the channel "private-encrypted-theirs" with `values`."""
+    sender = server()
+    for value in json.loads(given["values"]):
+        sender.trigger("private-encrypted-theirs", "e", json.dumps(value))
+    check("all are published", True)
+
+
+def decrypts():
+    """Reads the channel "private-encrypted-ours", which another implementation fills with `values`.
+
+    pysher hands over what is encrypted, so that PyNaCl decrypts it under the key that the SDK for servers gives out.
+    """
+    name, values, client = "private-encrypted-ours", json.loads(given["values"]), Client()
+    client.subscribe(name, "e")
+    check("all arrive", client.wait(lambda: len(client.named(name, "e")) >= len(values)), client.events)
+    box = nacl.secret.SecretBox(base64.b64decode(server().authenticate(name, client.socket_id)["shared_secret"]))
+    events = [json.loads(data) for data in client.named(name, "e")]
+    opened = [box.decrypt(base64.b64decode(e["ciphertext"]), base64.b64decode(e["nonce"])) for e in events]
+    equal("decrypted", [json.loads(text) for text in opened], values)
 
 
 def closed():
