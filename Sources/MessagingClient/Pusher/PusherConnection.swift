@@ -247,6 +247,8 @@ actor PusherConnection {
         return (Self.ending(Int64(code), failure?.message ?? reason, failure?.code), wasEstablished)
       }
       lastHeard = .now
+      // An error that something follows has not ended the connection.
+      failure = nil
       let frame = PusherFrame(bytes)
       log.receives(frame: frame?.kind ?? "unknown", byteCount: bytes.count)
       switch frame {
@@ -311,7 +313,7 @@ actor PusherConnection {
 
   /// What the code of an error or of a close frame asks for.
   private static func ending(_ closeCode: Int64, _ message: String, _ code: Int64?) -> Ending {
-    let code = code ?? closeCode
+    let code = (4000..<5000).contains(closeCode) ? closeCode : code ?? closeCode
     let text = "the server ended the connection (\(code)): \(EscapedText(message).text)"
     return switch code {
     case 4000..<4100: .final(MessagingClientError(.refused, text))
