@@ -95,7 +95,8 @@ final class Transport: Sendable {
     var (response, connection) = try await attempt(request, authorization, on: nil)
     while true {
       switch response.status {
-      case 401:
+      // Without a challenge, the answer is a refusal like others, whose text says why.
+      case 401 where authenticator != nil || response.headers.contains(name: "www-authenticate"):
         accepted.withLock { $0 = nil }
         (authorization, isRepeatable) = try await answer(
           response, at: request.target.path, authenticator, connection)
