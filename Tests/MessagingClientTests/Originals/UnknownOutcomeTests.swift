@@ -24,12 +24,14 @@ import VaultCrypto
     case activeMQ
   }
 
-  @Test(arguments: Original.allCases, Loss.allCases)
+  /// All pairs but one: a publisher of Pusher's API waits ten seconds for an answer.
+  static let cases = Original.allCases.flatMap { original in Loss.allCases.map { (original, $0) } }
+    .filter { $0 != (.pusher, .silence) }
+
+  @Test(arguments: cases)
   func `a publication with a lost answer is not repeated, and its outcome is not known`(
     original: Original, loss: Loss
   ) async throws {
-    // PusherPublisher has no time of its own for an answer, so that its silence takes ten seconds.
-    if original == .pusher, loss == .silence { return }
     let publications = Mutex(0)
     try await HostileServer.run { peer in
       let isPublished =
