@@ -13,8 +13,8 @@ actor PusherConnection {
 
   /// How a connection ended.
   private enum Ending {
-    /// Connect again now, or after a wait.
-    case again(isImmediate: Bool, MessagingClientError)
+    /// Connect again after at least so long; nil is now, after a first failure.
+    case again(after: Duration?, MessagingClientError)
     /// Do not connect again.
     case final(MessagingClientError)
   }
@@ -188,7 +188,7 @@ actor PusherConnection {
         for channel in Array(entries.keys) { end(channel, error) }
         run = nil
         return
-      case .again(let isImmediate, let error):
+      case .again(let shortest, let error):
         for (channel, entry) in entries {
           // Who waits for a first subscription is told; others get their events again later.
           if entry.waiter != nil {
@@ -203,9 +203,10 @@ actor PusherConnection {
           return log.disconnected(error)
         }
         log.fails(error, failureCount: failureCount)
-        if isImmediate, failureCount == 1 { continue }
+        if shortest == nil, failureCount == 1 { continue }
         var generator = SystemRandomNumberGenerator()
-        let wait = configuration.backoff.wait(afterFailures: failureCount, &generator)
+        let wait = max(
+          configuration.backoff.wait(afterFailures: failureCount, &generator), shortest ?? .zero)
         log.waits(wait, failureCount: failureCount)
         try? await Task.sleep(for: wait)
       }
@@ -225,7 +226,7 @@ actor PusherConnection {
         target, messageByteCount: Self.messageByteCount, timeout: configuration.answerTime)
     } catch {
       let isFinal = ![.cannotConnect, .outcomeUnknown, .unavailable, .busy].contains(error.code)
-      return (isFinal ? .final(error) : .again(isImmediate: false, error), false)
+      return (isFinal ? .final(error) : .again(after: .zero, error), false)
     }
     defer { webSocket.drop() }
     lastHeard = .now
@@ -235,7 +236,7 @@ actor PusherConnection {
     }
     defer { watcher.cancel() }
     var wasEstablished = false
-    var failure: (code: Int64?, message: String)?
+    var failure: (code: Int64, message: String)?
     var count = 0
     while !Task.isCancelled, let event = await webSocket.next() {
       count += 1
@@ -243,7 +244,7 @@ actor PusherConnection {
       if count.isMultiple(of: 32) { await Task.yield() }
       guard case .message(let bytes) = event else {
         guard case .closed(let code, let reason) = event else { break }
-        if code != 1006 { log.serverEnds(code: Int(failure?.code ?? Int64(code))) }
+        if code != 1006 { log.serverEnds(code: Int(clamping: failure?.code ?? Int64(code))) }
         return (Self.ending(Int64(code), failure?.message ?? reason, failure?.code), wasEstablished)
       }
       lastHeard = .now
@@ -264,13 +265,14 @@ actor PusherConnection {
         }
         for channel in entries.keys { Task { await request(channel, on: id) } }
       case .error(let code?, let message): failure = (code, message)
+      case .error(nil, let message): refuseOnlyPending(message)
       case .ping:
         try? await send(#"{"event":"pusher:pong","data":{}}"#, "pusher:pong", on: webSocket)
       case let frame?: take(frame)
       case nil: break
       }
     }
-    return (.again(isImmediate: false, Self.lost), wasEstablished)
+    return (.again(after: .zero, Self.lost), wasEstablished)
   }
 
   /// Pings a server that has said nothing for a time, and drops the connection if it does not answer.
@@ -311,14 +313,22 @@ actor PusherConnection {
     }
   }
 
+  /// Pusher answers a wrong signature with an error that names no channel: it is known if only one waits.
+  private func refuseOnlyPending(_ message: String) {
+    let pending = entries.filter { $0.value.confirmedID != socket?.id }
+    guard pending.count == 1, let channel = pending.first?.key else { return }
+    take(.subscriptionError(channel: channel, status: nil, message: message))
+  }
+
   /// What the code of an error or of a close frame asks for.
   private static func ending(_ closeCode: Int64, _ message: String, _ code: Int64?) -> Ending {
     let code = (4000..<5000).contains(closeCode) ? closeCode : code ?? closeCode
     let text = "the server ended the connection (\(code)): \(EscapedText(message).text)"
     return switch code {
     case 4000..<4100: .final(MessagingClientError(.refused, text))
-    case 4200..<4300: .again(isImmediate: true, MessagingClientError(.unavailable, text))
-    default: .again(isImmediate: false, MessagingClientError(.busy, text))
+    case 4100..<4200: .again(after: .seconds(1), MessagingClientError(.busy, text))
+    case 4200..<4300: .again(after: nil, MessagingClientError(.unavailable, text))
+    default: .again(after: .zero, MessagingClientError(.busy, text))
     }
   }
 }
