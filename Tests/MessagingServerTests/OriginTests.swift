@@ -19,7 +19,8 @@ import Testing
     for row in rows {
       if row.contains(/\| none: [^|]+ \|$/) { continue }
       let name = try #require(row.firstMatch(of: /\| `([^`]+)` \|$/), "\(row)").1
-      #expect(sources.contains("`\(name)`("), "\(name)")
+      let isThere = sources.contains("`\(name)`(")
+      #expect(isThere, "\(name)")
     }
   }
 }
