@@ -297,7 +297,7 @@ import VaultCrypto
       try await server.put(user: "ana", "a password")
       try await vault.set(secret("ana"), kind: .string, for: "login-user")
       try await vault.set(secret("a password"), kind: .string, for: "login-password")
-      let secrets = try await VaultSecrets(vault)
+      let secrets = try await ClientSecrets(vault)
       var configuration = PubNubConfiguration(
         server: server.url, subscribeKey: server.closed.subscribe,
         publishKey: server.closed.publish, secrets: secrets)
@@ -306,7 +306,7 @@ import VaultCrypto
       try await client.publish(["card": "4711"], to: "a")
       #expect(
         try await client.history(of: ["a"]).messages["a"]?.first?.decode() == ["card": "4711"])
-      #expect(try await VaultSecrets(vault).clientID == secrets.clientID)
+      #expect(try await ClientSecrets(vault).clientID == secrets.clientID)
       configuration.challenges = nil
       let stranger = try Client(configuration)
       let refusal = await #expect(throws: MessagingClientError.self) {

@@ -49,7 +49,7 @@ import VaultCrypto
   ) async throws -> PubNubClient {
     var configuration = PubNubConfiguration(
       server: server, subscribeKey: subscribeKey, publishKey: publishKey,
-      secrets: try await VaultSecrets(vault))
+      secrets: try await ClientSecrets(vault))
     // PubNub's own form, which its clients can read. Among clients of this library, the item "message-key" alone is
     // better: it is authenticated.
     let key = try await vault.item("cipher-key", kind: .string)

@@ -9,7 +9,7 @@ func messagesFromSUP(pin: consuming SecretBytes, in store: any VaultStore) async
   try await vault.unlock(with: Credentials(password: pin))
 
   // getString: for the user and the password of the server
-  let secrets = try await VaultSecrets(vault)
+  let secrets = try await ClientSecrets(vault)
   var configuration = STOMPConfiguration(
     server: "stomps://messages.example.com:61614", application: "sales",
     login: secrets.loginHandler.map { STOMPLogin.handler($0) })

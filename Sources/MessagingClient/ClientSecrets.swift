@@ -6,13 +6,13 @@ internal import VaultCrypto
 /// What one vault keeps for a client: a cipher key, an auth key, credentials, and who the client is.
 ///
 /// ```swift
-/// let secrets = try await VaultSecrets(vault)
+/// let secrets = try await ClientSecrets(vault)
 /// var configuration = PubNubConfiguration(
 ///   server: server, subscribeKey: "sub", publishKey: "pub", secrets: secrets)
 /// ```
 ///
 /// Items that the vault does not have are nil here.
-public struct VaultSecrets: Sendable {
+public struct ClientSecrets: Sendable {
   /// The names of the items.
   public struct Names: Sendable {
     /// Binary, 32 bytes: the key of a ``MessageCipher/MessageCipher``.
@@ -105,7 +105,7 @@ public struct VaultSecrets: Sendable {
 extension PubNubConfiguration {
   /// Makes a configuration with what a vault keeps.
   public init(
-    server: String, subscribeKey: String, publishKey: String? = nil, secrets: VaultSecrets
+    server: String, subscribeKey: String, publishKey: String? = nil, secrets: ClientSecrets
   ) {
     self.init(
       server: server, subscribeKey: subscribeKey, publishKey: publishKey, userID: secrets.clientID)
