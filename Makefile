@@ -8,6 +8,8 @@ RUNS ?= 200
 STATES ?= 20000
 # Seconds for each harness of `make fuzz`.
 SECONDS_EACH ?= 60
+# Steps of `make simulate`.
+STEPS ?= 1000000
 # Minutes of `make soak`.
 MINUTES ?= 60
 
@@ -17,7 +19,7 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network test bench crash fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network test bench crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -36,6 +38,11 @@ test:
 # lost (0), wrong (0), then runs, acknowledged, lost (0), wrong (0).
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
+
+# STEPS steps of the simulation of replication, in a release build, then each rule turned off. Prints what each missing
+# rule breaks, then steps, commits, crashes, repairs, lost (0), twice (0), wrong (0).
+simulate:
+	@STEPS=$(STEPS) scripts/simulate
 
 # Fuzzing of all inputs, raw and sealed again, with twenty-two harnesses. Prints harness, executions, crashes (0).
 fuzz:

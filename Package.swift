@@ -144,6 +144,8 @@ let package = Package(
     // Apart, because they need libraries that most applications do without.
     module("NegotiateAuthentication", ["MessagingClient", "FileLayer", "CGSSAPI"]),
     module("PusherEncryption", ["MessagingClient", "StrictJSON", "VaultCrypto", "CSodium"]),
+    // Decides how nodes share a queue over a log: no file, no socket, no clock.
+    module("Replication", ["VaultCrypto"]),
     // For the message server.
     module(
       "Realtime",
@@ -317,6 +319,7 @@ let package = Package(
         .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),
     tests("StrictJSONTests", ["StrictJSON"]),
+    tests("ReplicationTests", ["Replication", "VaultCrypto"]),
     tests(
       "ApplicationStoreTests",
       [

@@ -1,0 +1,72 @@
+internal import VaultCrypto
+
+extension Applier {
+  /// Applies or skips the next record.
+  mutating func apply(
+    _ entry: LogEntry, readAt: Duration, _ tables: inout some ReplicatedTables,
+    _ outcomes: inout [Outcome], _ open: (SealedRecord) throws -> [UInt8]
+  ) throws {
+    let name = entry.record.name
+    var change = ShardState.Change(before: state)
+    let last = state.lastNumber(of: name.author)
+    var record: Record?
+    var isNext = true
+    if name.number <= last, rules.contains(.skipsRepeated) {
+      outcomes.append(.repeated(name))
+      isNext = false
+    } else if name.number > last + 1, rules.contains(.skipsGaps) {
+      outcomes.append(.gap(name))
+      isNext = false
+    }
+    if isNext, entry.record.key < state.values.oldestKey, rules.contains(.skipsRetiredKeys) {
+      outcomes.append(.retiredKey(name))
+      isNext = false
+    }
+    // Only now is it opened: what is skipped can be sealed under a key that is gone.
+    if isNext {
+      guard let part = try? RecordPart(decoding: open(entry.record)) else {
+        throw Alarm.unreadable(name)
+      }
+      if let follows = part.follows, rules.contains(.followsEarlierAuthor),
+        state.lastNumber(of: follows.author) < follows.number
+      {
+        outcomes.append(.gap(name))
+        isNext = false
+      }
+      if isNext {
+        var author = state.authors[name.author] ?? ShardState.AuthorState()
+        do { record = try part.join(&author.parts) } catch { throw Alarm.unreadable(name) }
+        change.willChange(name.author, in: state)
+        author.number = name.number
+        state.authors[name.author] = author
+      }
+    }
+    var clock = TimetokenRule(
+      highWater: state.values.highWater, time: record?.time ?? 0,
+      ownerTime: rules.contains(.boundsFastClocks) ? state.values.ownerTime : nil)
+    if case .report(let member, let safe, let digest, _, _) = record?.body,
+      let own = self.digest(at: safe),
+      own != digest
+    {
+      throw Alarm.diverged(member, at: safe)
+    }
+    if let record {
+      let before = clock.highWater
+      tables.apply(record, name, at: entry.sequence, in: state, &clock)
+      state.apply(record, at: entry.sequence, &change, &clock, rules)
+      outcomes.append(.applied(name, record, timetokens: before...clock.highWater))
+    }
+    state.values.highWater = clock.highWater
+    state.values.position = entry.sequence
+    state.values.digest = try state.values.digest.appending(entry.record.digest, clock.highWater)
+    append(
+      Tail.Element(
+        entry: entry, readAt: readAt, isApplied: isNext, before: change))
+  }
+
+  /// The digest at a position that this member still knows.
+  private func digest(at position: UInt64) -> RecordDigest? {
+    if position == state.position { return state.digest }
+    return tail.element(after: position)?.before.values.digest
+  }
+}

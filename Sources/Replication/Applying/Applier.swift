@@ -1,0 +1,186 @@
+/// The rows that records change: messages, consumers, deliveries, deduplication ids.
+package protocol ReplicatedTables {
+  /// Applies a record in the transaction of its position, and notes how to undo it.
+  ///
+  /// What it does must depend on nothing but the rows, the record and `shard`.
+  mutating func apply(
+    _ record: Record, _ name: RecordNumber, at position: UInt64, in shard: ShardState,
+    _ clock: inout TimetokenRule)
+
+  /// Undoes the records after this position.
+  mutating func undo(after position: UInt64)
+
+  /// Forgets how to undo records up to this position.
+  mutating func release(through position: UInt64)
+}
+
+/// Applies the log in its order, and undoes what the brokers have forgotten: event in, outcome out.
+///
+/// All of it is stored with the tables, in one transaction for each batch. See `docs/explanation/replication.md`.
+package struct Applier: Sendable {
+  package internal(set) var state = ShardState()
+  private(set) var tail = Tail()
+  let rules: SafetyRules
+
+  package init(rules: SafetyRules = .all) { self.rules = rules }
+
+  /// How far the tail was compared with the log, since a read did not begin with the last applied record.
+  private var comparedThrough: UInt64?
+
+  /// The place with which the next read begins: the last record that was applied, or that was compared.
+  package var readPlace: UInt64 { comparedThrough ?? state.position }
+
+  package var safe: UInt64 { tail.safe }
+
+  /// The state at the safe position.
+  package var safeValues: ShardState.Values { tail.elements.first?.before.values ?? state.values }
+
+  /// The applied records that can still be undone: a database that is replaced hands them on.
+  package var tailRecords: [SealedRecord] { tail.elements.filter(\.isApplied).map(\.entry.record) }
+
+  /// A part of the log, as one read found it.
+  package struct Batch: Sendable {
+    /// The first and the last sequence that the log had; `last` is `first - 1` when it was empty.
+    package let first: UInt64
+    package let last: UInt64
+    /// The record at ``Applier/readPlace`` if the log had it, and those that follow it.
+    package let entries: [LogEntry]
+    /// When the read was sent, on this node's clock: the log had these records after that.
+    package let sentAt: Duration
+    /// When its answer came: these records were stored before that.
+    package let receivedAt: Duration
+
+    package init(
+      first: UInt64, last: UInt64, entries: [LogEntry], sentAt: Duration, receivedAt: Duration
+    ) {
+      self.first = first
+      self.last = last
+      self.entries = entries
+      self.sentAt = sentAt
+      self.receivedAt = receivedAt
+    }
+  }
+
+  /// What happened, in order, for everything that waits for it.
+  package enum Outcome: Sendable {
+    /// A record took effect; timetokens after the first value were given out, up to the second.
+    case applied(RecordNumber, Record, timetokens: ClosedRange<Int64>)
+    /// A record was skipped, because its author has used its number before.
+    case repeated(RecordNumber)
+    /// A record was skipped, because records of its author before it are not in the log. The author sends again.
+    case gap(RecordNumber)
+    /// A record was skipped, because it is sealed under a key that is no longer used.
+    case retiredKey(RecordNumber)
+    /// Records were undone. They belong into the outbox again, in this order.
+    case undone([SealedRecord], repair: ShardState.TimetokenRange)
+  }
+
+  /// Why a node stops applying, until an operator has looked at it.
+  package enum Alarm: Error, Sendable, Hashable {
+    /// The log no longer has the next record: this database must be replaced by a member's backup.
+    case trimmed(needed: UInt64, first: UInt64)
+    /// The log differs from what was applied further back than brokers can forget.
+    case foreignLog(at: UInt64)
+    /// The next record of its author does not open, or cannot be read.
+    case unreadable(RecordNumber)
+    /// A member that applied the same records has come to something else.
+    case diverged(MemberID, at: UInt64)
+  }
+
+  /// Takes a part of the log.
+  ///
+  /// - Parameters:
+  ///   - syncInterval: the longest that a broker of the cluster can keep a record without a sync.
+  ///   - tables: changed with the state, in one transaction.
+  ///   - open: opens a record; it throws if that fails.
+  ///   - outcomes: what happened, also before an alarm.
+  /// - Throws: ``Alarm``; the records before it are applied. `CryptoError` if a digest fails.
+  package mutating func take(
+    _ batch: Batch, syncInterval: Duration, into tables: inout some ReplicatedTables,
+    outcomes: inout [Outcome], open: (SealedRecord) throws -> [UInt8]
+  ) throws {
+    guard try compare(batch, &tables, &outcomes) else { return }
+    for entry in batch.entries where entry.sequence > state.position {
+      if entry.sequence != state.position + 1, rules.contains(.refusesTrimmedLog) {
+        throw Alarm.trimmed(needed: state.position + 1, first: entry.sequence)
+      }
+      try apply(entry, readAt: batch.receivedAt, &tables, &outcomes, open)
+    }
+    if rules.contains(.keepsTail) {
+      tail.release(readBy: batch.sentAt - syncInterval)
+    } else {
+      tail.release(readBy: batch.receivedAt)
+    }
+    tables.release(through: tail.safe)
+  }
+
+  /// Compares the records of the batch with those applied, and undoes what differs.
+  ///
+  /// - Returns: whether the batch continues from what is applied now.
+  private mutating func compare(
+    _ batch: Batch, _ tables: inout some ReplicatedTables, _ outcomes: inout [Outcome]
+  ) throws -> Bool {
+    guard rules.contains(.comparesOverlap), state.position > 0 else { return true }
+    let place = readPlace
+    if batch.first > max(place, 1) {
+      // Trims keep the record at the safe position of every member.
+      if rules.contains(.refusesTrimmedLog) {
+        throw Alarm.trimmed(needed: place, first: batch.first)
+      }
+      return true
+    }
+    guard let start = comparedThrough else {
+      if isExpected(batch.entries.first, at: place) { return true }
+      comparedThrough = tail.safe
+      return false
+    }
+    if start > tail.safe, !isExpected(batch.entries.first, at: start) {
+      comparedThrough = tail.safe
+      return false
+    }
+    var common = start
+    var differs = start == 0
+    for entry in batch.entries {
+      differs = tail.entry(at: entry.sequence)?.record.digest != entry.record.digest
+      if differs { break }
+      tail.note(entry, readAt: batch.receivedAt)
+      common = entry.sequence
+    }
+    if start > 0, batch.entries.first.map({ common < $0.sequence }) ?? true {
+      throw Alarm.foreignLog(at: place)
+    }
+    if !differs, common < min(batch.last, state.position) {
+      comparedThrough = common
+      return false
+    }
+    comparedThrough = nil
+    if common < state.position { undo(after: common, &tables, &outcomes) }
+    return true
+  }
+
+  /// Whether it is the record that was applied at this place, and has been stored there since.
+  private func isExpected(_ found: LogEntry?, at place: UInt64) -> Bool {
+    guard let found, let expected = tail.entry(at: place), found.sequence == place else {
+      return false
+    }
+    return found.storedAt == expected.storedAt && found.record.digest == expected.record.digest
+  }
+
+  mutating func append(_ element: Tail.Element) { tail.append(element) }
+
+  private mutating func undo(
+    after position: UInt64, _ tables: inout some ReplicatedTables, _ outcomes: inout [Outcome]
+  ) {
+    let highWater = state.values.highWater
+    var returned: [SealedRecord] = []
+    while state.position > position, let element = tail.removeLast() {
+      if element.isApplied { returned.append(element.entry.record) }
+      state.undo(element.before)
+    }
+    tables.undo(after: position)
+    outcomes.append(
+      .undone(
+        returned.reversed(),
+        repair: ShardState.TimetokenRange(from: state.values.highWater, to: highWater)))
+  }
+}

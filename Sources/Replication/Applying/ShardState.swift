@@ -1,0 +1,114 @@
+/// What every node knows of the log itself at one position: a function of the records up to there, and of nothing
+/// else.
+///
+/// The rows of messages, consumers and deliveries are ``ReplicatedTables``. A database stores both, and the
+/// position, in the transaction of each record.
+package struct ShardState: Sendable, Equatable {
+  /// The values that are replaced as a whole.
+  package struct Values: Sendable, Equatable {
+    /// The sequence of the last record.
+    package var position: UInt64 = 0
+    /// The digest of all records, and of what they came to.
+    package var digest = RecordDigest.zero
+    /// The greatest timetoken given out.
+    package var highWater: Int64 = 0
+    /// The sealed time of the owner's last heartbeat, never less than before.
+    package var ownerTime: Int64?
+    /// The epoch of the owner.
+    package var epoch: EpochRecord?
+    /// The log up to here is no longer needed.
+    package var trimmedThrough: UInt64 = 0
+    /// The number of the key under which new records are sealed.
+    package var key: UInt32 = 1
+    /// Records under keys before this one are skipped.
+    package var oldestKey: UInt32 = 1
+    /// Cursors in this range begin again at its start: ``Record/Body/repair(from:to:)``.
+    package var repaired: [TimetokenRange] = []
+  }
+
+  /// The epoch that counts.
+  package struct EpochRecord: Sendable, Equatable {
+    package let epoch: EpochID
+    package let owner: MemberID
+  }
+
+  /// The timetokens after `from`, up to `to`.
+  package struct TimetokenRange: Sendable, Equatable {
+    package let from: Int64
+    package let to: Int64
+
+    package init(from: Int64, to: Int64) {
+      self.from = from
+      self.to = to
+    }
+  }
+
+  /// What is known of an author.
+  package struct AuthorState: Sendable, Equatable {
+    /// The number of its last record that was applied.
+    package var number: UInt64 = 0
+    /// The parts of a commit whose last part has not come.
+    var parts: [[UInt8]] = []
+  }
+
+  /// A node that applies the log.
+  package struct Member: Sendable, Equatable {
+    /// The position of its join.
+    ///
+    /// A backup that it joins with has this record where no broker forgets it.
+    package var since: UInt64
+    /// It never undoes records up to here.
+    package var safe: UInt64
+    /// The newest key that it has.
+    package var newestKey: UInt32
+    /// The oldest key that its outbox or its tail needs.
+    package var oldestKey: UInt32
+  }
+
+  package internal(set) var values = Values()
+  package internal(set) var authors: [AuthorID: AuthorState] = [:]
+  package internal(set) var members: [MemberID: Member] = [:]
+
+  package init() {}
+
+  package var position: UInt64 { values.position }
+  package var digest: RecordDigest { values.digest }
+  package var epoch: EpochRecord? { values.epoch }
+
+  /// The number of an author's last record that was applied; 0 for an unknown author.
+  package func lastNumber(of author: AuthorID) -> UInt64 { authors[author]?.number ?? 0 }
+
+  /// Where a reader continues that has seen everything up to `cursor`.
+  ///
+  /// Within a range that was repaired, its timetokens were given to other messages since.
+  package func readingPlace(_ cursor: Int64) -> Int64 {
+    values.repaired.reduce(cursor) { place, range in
+      place > range.from && place <= range.to ? range.from : place
+    }
+  }
+}
+
+extension ShardState {
+  /// What a record has changed, to undo it.
+  struct Change: Sendable {
+    let values: Values
+    private(set) var author: (id: AuthorID, state: AuthorState?)?
+    private(set) var member: (id: MemberID, state: Member?)?
+
+    init(before state: ShardState) { values = state.values }
+
+    mutating func willChange(_ author: AuthorID, in state: ShardState) {
+      self.author = (author, state.authors[author])
+    }
+
+    mutating func willChange(_ member: MemberID, in state: ShardState) {
+      self.member = (member, state.members[member])
+    }
+  }
+
+  mutating func undo(_ change: Change) {
+    values = change.values
+    if let (id, state) = change.author { authors[id] = state }
+    if let (id, state) = change.member { members[id] = state }
+  }
+}

@@ -1,0 +1,61 @@
+/// Decides what is appended to the log, and when again: one for each database.
+///
+/// The log skips what is not its author's next record. So it sends each author's records in order, a window of them
+/// at a time, and again from the first one that is not applied, when it learns of a gap or of nothing for a while.
+/// It needs no answer of the broker: only what is read back counts.
+package struct Relay: Sendable {
+  package struct Limits: Sendable, Hashable {
+    /// Records of one author that are under way at a time.
+    package var window = 64
+    /// How long it waits for an author's first record before it sends again.
+    package var patience: Duration = .seconds(2)
+    /// How long it ignores further gaps after it has begun again.
+    package var gapPause: Duration = .milliseconds(200)
+
+    package init() {}
+  }
+
+  private struct Progress: Sendable {
+    var sentThrough: UInt64 = 0
+    var since: Duration
+  }
+
+  private let limits: Limits
+  private var progress: [AuthorID: Progress] = [:]
+
+  package init(_ limits: Limits = Limits()) { self.limits = limits }
+
+  /// The records to append now, each author's in order.
+  package mutating func next(_ outbox: Outbox, _ now: Duration) -> [SealedRecord] {
+    var records: [SealedRecord] = []
+    var known: [AuthorID: Progress] = [:]
+    for author in outbox.authors {
+      var state = progress[author] ?? Progress(since: now)
+      if now - state.since >= limits.patience { state = Progress(since: now) }
+      let window = outbox.records(of: author, after: 0, most: limits.window)
+      let fresh = window.drop { $0.name.number <= state.sentThrough }
+      if let last = fresh.last {
+        if state.sentThrough == 0 { state.since = now }
+        state.sentThrough = last.name.number
+        records += fresh
+      }
+      known[author] = state
+    }
+    progress = known
+    return records
+  }
+
+  /// A record of this author was applied.
+  package mutating func noteApplied(_ name: RecordNumber, _ now: Duration) {
+    progress[name.author]?.since = now
+  }
+
+  /// A record of this author was skipped, because one before it is not in the log.
+  package mutating func noteGap(_ name: RecordNumber, _ now: Duration) {
+    guard let state = progress[name.author], now - state.since >= limits.gapPause else { return }
+    progress[name.author] = Progress(since: now)
+  }
+
+  /// Records have come back into the outbox: their authors' records are sent again from the first.
+  package mutating func noteReturned() { progress = [:] }
+}
