@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import NIOTLS
 
 /// What comes over a stream, or its end.
 enum ByteStreamEvent: Sendable, Equatable {
@@ -40,13 +41,14 @@ final class ByteStreamHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
   private let inbox: Inbox<ByteStreamEvent>
-  private var hasRead = false
+  /// Whether TLS, if there is one, has ended its handshake.
+  private var isOpen = false
   private var isTrusted = true
 
   init(_ inbox: Inbox<ByteStreamEvent>) { self.inbox = inbox }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    hasRead = true
+    isOpen = true
     let bytes = Array(unwrapInboundIn(data).readableBytesView)
     if inbox.put(.bytes(bytes), byteCount: bytes.count) { return }
     // The reader is behind: TCP slows the server down.
@@ -54,9 +56,13 @@ final class ByteStreamHandler: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // Before the first byte, everything but a lost connection is the failure of TLS.
-    if !hasRead, !(error is IOError), !(error is ChannelError) { isTrusted = false }
+    if !isOpen, TLSFailure.isDistrust(error) { isTrusted = false }
     context.close(promise: nil)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case TLSUserEvent.handshakeCompleted = event { isOpen = true }
+    context.fireUserInboundEventTriggered(event)
   }
 
   func channelInactive(context: ChannelHandlerContext) {

@@ -1,6 +1,5 @@
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOSSL
 internal import NIOTLS
 internal import VaultCrypto
 
@@ -222,18 +221,11 @@ final class HTTPExchange: ChannelInboundHandler {
     context.fireUserInboundEventTriggered(event)
   }
 
-  private static let lostHandshakes: [NIOSSLError] = [
-    .handshakeFailed(.sslError([.eofDuringHandshake])), .handshakeFailed(.zeroReturn),
-    .handshakeFailed(.syscallError),
-  ]
-
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
     case HTTPParserError.invalidEOFState: end(.lost)
     case is HTTPParserError, is ByteToMessageDecoderError.PayloadTooLargeError: end(.malformed)
-    // Before the end of its handshake, an error of TLS that is no lost connection says who the server is not.
-    case let error as NIOSSLError where Self.lostHandshakes.contains(error): end(.lost)
-    case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: end(isOpen ? .lost : .untrusted)
+    case _ where TLSFailure.isDistrust(error): end(isOpen ? .lost : .untrusted)
     default: end(.lost)
     }
   }

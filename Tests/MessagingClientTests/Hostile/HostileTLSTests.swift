@@ -114,6 +114,39 @@ extension HostileTests {
       }
     }
 
+    @Test(arguments: [false, true])
+    func `a STOMP server whose connection is lost before its first byte is tried again`(
+      endsAfterHandshake: Bool
+    ) async throws {
+      func result(_ port: Int, _ trust: ServerTrust) async throws -> MessagingClientError.Code? {
+        var configuration = STOMPConfiguration(
+          server: "stomps://127.0.0.1:\(port)", application: "shop")
+        configuration.trust = trust
+        let client = try STOMPClient(configuration)
+        let error = await failure { try await client.send([1], to: "/topic/a") }
+        await client.close()
+        return error?.code
+      }
+      guard endsAfterHandshake else {
+        return try await HostileServer.run { peer in
+          _ = peer.read(16)
+        } _: { server in
+          let code = try await result(server.port, .system)
+          #expect(code == .unavailable)
+        }
+      }
+      let certificates = try TestCertificates()
+      let trust = ServerTrust.authorities(inFile: certificates.authority)
+      try await TLSServer.run(try certificates.make("good"), "", truncates: true) { _, port in
+        let code = try await result(port, trust)
+        #expect(code == .unavailable)
+      }
+      try await TLSServer.run(try certificates.make("self", isSelfSigned: true), "") { _, port in
+        let code = try await result(port, trust)
+        #expect(code == .untrustedServer)
+      }
+    }
+
     @Test func `a TLS handshake without end is bounded, and nothing was sent`() async throws {
       try await HostileServer.run {
         $0.wait()

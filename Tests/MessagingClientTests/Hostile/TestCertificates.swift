@@ -91,7 +91,9 @@ final class TLSServer: Sendable {
       let bytes = unwrapInboundIn(data)
       server.received.withLock { $0 += Array(bytes.readableBytesView) }
       text += String(buffer: bytes)
-      guard text.hasSuffix("\r\n\r\n"), let answer = server.answer else { return }
+      guard text.hasSuffix("\r\n\r\n") || text.hasSuffix("\0"), let answer = server.answer else {
+        return
+      }
       text = ""
       context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
       if server.truncates {
