@@ -78,6 +78,8 @@ public struct STOMPLogin: Sendable {
   let source: Source
 
   /// A user with a password, or on our server the publish key with an auth key, a token or the secret key.
+  ///
+  /// A client whose login the server refuses sends it no more.
   public static func credentials(login: String, passcode: SharedSecret? = nil) -> STOMPLogin {
     STOMPLogin(source: .fixed(login: login, passcode: passcode))
   }
@@ -85,7 +87,7 @@ public struct STOMPLogin: Sendable {
   /// Asks for a user and a password before the first connection, and again after the server has refused them.
   ///
   /// The request has no realm. Its origin has the scheme `http` for `stomp`, and `https` for `stomps`. After three
-  /// refusals it is not asked again.
+  /// refusals it is not asked again. What the server has refused is not sent again.
   public static func handler(_ handler: any LoginHandler) -> STOMPLogin {
     STOMPLogin(source: .handler(handler))
   }

@@ -45,23 +45,27 @@ actor STOMPConnection {
   ///
   /// - Throws: the error of the next attempt to make one.
   private func connected() async throws(MessagingClientError) -> Live {
-    while true {
-      guard !isClosed else { throw Self.closed }
-      if let live { return live }
-      if run == nil { run = Task { await work() } }
-      let number = numbers.next()
-      let error = await withTaskCancellationHandler {
-        await withCheckedContinuation {
-          (waiter: CheckedContinuation<MessagingClientError?, Never>) in
-          arrivals[number] = waiter
-          if Task.isCancelled { arrive(number, Self.cancelled) }
-        }
-      } onCancel: {
-        Task { await arrive(number, Self.cancelled) }
+    guard !isClosed else { throw Self.closed }
+    if let live { return live }
+    if run == nil { run = Task { await work() } }
+    let number = numbers.next()
+    let error = await withTaskCancellationHandler {
+      await withCheckedContinuation {
+        (waiter: CheckedContinuation<MessagingClientError?, Never>) in
+        arrivals[number] = waiter
+        if Task.isCancelled { arrive(number, Self.cancelled) }
       }
-      if let error { throw error }
+    } onCancel: {
+      Task { await arrive(number, Self.cancelled) }
     }
+    if let error { throw error }
+    // A server can end the connection that it has just accepted: to try again here would be without a wait.
+    guard let live else { throw Self.lostBefore }
+    return live
   }
+
+  private static let lostBefore = MessagingClientError(
+    .unavailable, "the connection was lost before the request")
 
   private func arrive(_ number: UInt64, _ error: MessagingClientError?) {
     arrivals.removeValue(forKey: number)?.resume(returning: error)
@@ -74,7 +78,7 @@ actor STOMPConnection {
     _ frames: [STOMPFrame], subscription: UInt64? = nil, on live: Live
   ) async throws(MessagingClientError) {
     guard self.live?.generation == live.generation else {
-      throw MessagingClientError(.unavailable, "the connection was lost before the request")
+      throw Self.lostBefore
     }
     let number = numbers.next()
     let encoded = try begin(frames, number, subscription)
@@ -108,6 +112,8 @@ actor STOMPConnection {
   ) {
     let timeout = Task { [answerTime = configuration.answerTime] in
       guard (try? await Task.sleep(for: answerTime)) != nil else { return }
+      // A subscription that is made again has no caller who learns of it: it is made again on another connection.
+      if waiter == nil { live.link.drop() }
       end(
         number, MessagingClientError(.outcomeUnknown, "the server gave no receipt in time"))
     }

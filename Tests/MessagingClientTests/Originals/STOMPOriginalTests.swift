@@ -99,11 +99,14 @@ import VaultCrypto
         $0.login = .handler(
           ClosureLoginHandler { request in
             refusalCounts.withLock { $0.append(request.refusalCount) }
-            return LoginCredentials(user: secret("guest"), password: secret("wrong"))
+            return LoginCredentials(
+              user: secret("guest"), password: secret("wrong \(request.refusalCount)"))
           })
       }
-      let error = await failure { try await Operation.send.run(client) }
-      #expect(error?.code == .unauthenticated)
+      for _ in 0..<2 {
+        let error = await failure { try await Operation.send.run(client) }
+        #expect(error?.code == .unauthenticated)
+      }
       await client.close()
     }
     #expect(refusalCounts.withLock { $0 } == [0, 1, 2])

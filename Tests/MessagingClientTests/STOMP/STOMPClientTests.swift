@@ -166,6 +166,53 @@ import VaultCrypto
     #expect(counts.withLock { $0 } == [0, 1, 2])
   }
 
+  @Test(arguments: [true, false])
+  func `a login that the server has refused is not sent again`(isFixed: Bool) async throws {
+    let client = try server.client {
+      $0.login =
+        isFixed
+        ? .credentials(login: "anna", passcode: SharedSecret(secret("p")))
+        : .handler(
+          ClosureLoginHandler { _ in LoginCredentials(user: secret("anna"), password: secret("p")) }
+        )
+    }
+    async let code = code { try await client.send([1], to: "/topic/a") }
+    let connection = try await server.next()
+    _ = try await connection.frame("CONNECT")
+    connection.write("ERROR\nmessage:access refused\\c no user\ndatavault-status:403\n\n\0")
+    #expect(await code == .unauthenticated)
+    // Nothing waits for the server, so another connection would wait for ever.
+    #expect(await self.code { try await client.send([2], to: "/topic/a") } == .unauthenticated)
+  }
+
+  @Test func `a server that accepts and ends each connection gets no storm of connections`()
+    async throws
+  {
+    let client = try server.client()
+    async let code = code { try await client.send([1], to: "/topic/a") }
+    let connection = try await server.next()
+    _ = try await connection.frame("CONNECT")
+    connection.write("CONNECTED\nversion:1.2\n\n\0ERROR\nmessage:no\n\n\0")
+    #expect(await code == .unavailable)
+  }
+
+  @Test func `a subscription that is made again and not confirmed leaves the connection`()
+    async throws
+  {
+    let client = try server.client { $0.answerTime = .milliseconds(50) }
+    async let subscribed = client.subscribe(to: "/queue/a")
+    let first = try await server.accept()
+    try await first.answer("SUBSCRIBE")
+    let subscription = try await subscribed
+    first.drop()
+    let second = try await server.accept()
+    _ = try await second.frame("SUBSCRIBE")
+    #expect(await second.ends())
+    try await server.accept().answer("SUBSCRIBE")
+    var events = subscription.makeAsyncIterator()
+    #expect(isSubscribed(try await events.next()))
+  }
+
   @Test func `what the login handler gave is used again by the next connection`() async throws {
     let count = Mutex(0)
     let client = try server.client {
