@@ -52,22 +52,42 @@ actor PusherConnection {
     let error = await withTaskCancellationHandler {
       await withCheckedContinuation { waiter in
         entries[channel]?.waiter = waiter
-        if let socket { Task { await request(channel, on: socket.id) } }
-        if Task.isCancelled { end(channel, Self.cancelled) }
+        if let socket { Task { await request(subscription, on: socket.id) } }
+        if Task.isCancelled { cancel(subscription) }
       }
     } onCancel: {
-      Task { await end(channel, Self.cancelled) }
+      Task { await cancel(subscription) }
     }
     if let error { throw error }
   }
 
+  private func cancel(_ subscription: PusherSubscription) {
+    if isCurrent(subscription) { end(subscription.channel, Self.cancelled) }
+  }
+
+  /// Whether a subscription has not ended; another one of its channel can have followed it.
+  private func isCurrent(_ subscription: PusherSubscription) -> Bool {
+    entries[subscription.channel]?.subscription === subscription
+  }
+
   private static let cancelled = MessagingClientError(.cancelled, "the subscription was cancelled")
 
-  func remove(_ channel: String) async {
-    guard entries[channel] != nil else { return }
-    log.unsubscribed(from: channel)
-    end(channel, nil)
+  func remove(_ subscription: PusherSubscription) async {
+    guard isCurrent(subscription) else { return }
+    log.unsubscribed(from: subscription.channel)
+    end(subscription.channel, nil)
+    await unsubscribe(subscription.channel)
+  }
+
+  private func unsubscribe(_ channel: String) async {
     try? await send(["event": "pusher:unsubscribe", "data": ["channel": .string(channel)]])
+  }
+
+  /// Ends a subscription that cannot keep what came.
+  private func end(_ channel: String, overflowingWith error: MessagingClientError?) {
+    guard let error else { return }
+    end(channel, error)
+    Task { await unsubscribe(channel) }
   }
 
   func close() {
@@ -90,10 +110,11 @@ actor PusherConnection {
   }
 
   /// Asks for a subscription on the connection; an answer of the authorizer that comes too late is dropped.
-  private func request(_ channel: String, on id: String) async {
+  private func request(_ subscription: PusherSubscription, on id: String) async {
+    let channel = subscription.channel
     do {
       let authorization = try await authorization(for: channel, id)
-      guard socket?.id == id, let subscription = entries[channel]?.subscription else { return }
+      guard socket?.id == id, isCurrent(subscription) else { return }
       try subscription.authorized(authorization)
       entries[channel]?.userID = authorization?.channelData
         .flatMap { try? JSONReader.value(Array($0.utf8)) }
@@ -105,21 +126,22 @@ actor PusherConnection {
       }
       try await send(["event": "pusher:subscribe", "data": .object(data)])
       Task {
-        if (try? await Task.sleep(for: configuration.pongTime)) != nil { confirm(channel, id) }
+        if (try? await Task.sleep(for: configuration.pongTime)) != nil { confirm(subscription, id) }
       }
     } catch let error as MessagingClientError where error.code == .unavailable {
       // The connection is lost: it is asked again on the next one.
     } catch {
-      guard socket?.id == id else { return }
+      guard socket?.id == id, isCurrent(subscription) else { return }
       end(channel, Self.refusal(of: channel, error))
     }
   }
 
   /// Ends a first subscription that the server does not confirm in time; a later one is asked for again.
-  private func confirm(_ channel: String, _ id: String) {
-    guard let socket, socket.id == id, let entry = entries[channel], entry.confirmedID != id else {
-      return
-    }
+  private func confirm(_ subscription: PusherSubscription, _ id: String) {
+    let channel = subscription.channel
+    guard let socket, socket.id == id, isCurrent(subscription), let entry = entries[channel],
+      entry.confirmedID != id
+    else { return }
     guard entry.waiter != nil else { return socket.0.drop() }
     end(
       channel,
@@ -194,7 +216,7 @@ actor PusherConnection {
           if entry.waiter != nil {
             end(channel, error)
           } else {
-            entry.subscription.put(.status(.disconnected))
+            end(channel, overflowingWith: entry.subscription.put(.status(.disconnected)))
           }
         }
         failureCount += 1
@@ -263,7 +285,7 @@ actor PusherConnection {
         watcher = Task {
           await watch(webSocket, activityTime: .seconds(min(max(seconds, 1), 3600)))
         }
-        for channel in entries.keys { Task { await request(channel, on: id) } }
+        for entry in entries.values { Task { await request(entry.subscription, on: id) } }
       case .error(let code?, let message): failure = (code, message)
       case .error(nil, let message): refuseOnlyPending(message)
       case .ping:
@@ -291,10 +313,11 @@ actor PusherConnection {
     case .subscribed(let channel, let members):
       guard let entry = entries[channel] else { return }
       log.subscribed(to: channel)
-      entry.subscription.subscribed(members, userID: entry.userID)
+      let overflow = entry.subscription.subscribed(members, userID: entry.userID)
       entries[channel]?.waiter = nil
       entries[channel]?.confirmedID = socket?.id
       entry.waiter?.resume(returning: nil)
+      end(channel, overflowingWith: overflow)
     case .subscriptionError(let channel, let status, let message):
       end(
         channel,
@@ -302,13 +325,16 @@ actor PusherConnection {
           .forbidden,
           "the server refuses the subscription to '\(channel)': \(EscapedText(message).text)",
           status: status.map { Int(clamping: $0) }))
-    case .cacheMiss(let channel): entries[channel]?.subscription.put(.cacheMiss)
+    case .cacheMiss(let channel):
+      end(channel, overflowingWith: entries[channel]?.subscription.put(.cacheMiss))
     case .memberAdded(let channel, let userID, let info):
-      entries[channel]?.subscription.memberAdded(PusherMember(userID: userID, info: info))
+      let member = PusherMember(userID: userID, info: info)
+      end(channel, overflowingWith: entries[channel]?.subscription.memberAdded(member))
     case .memberRemoved(let channel, let userID):
-      entries[channel]?.subscription.memberRemoved(userID)
+      end(channel, overflowingWith: entries[channel]?.subscription.memberRemoved(userID))
     case .event(let channel, let name, let userID, let data):
-      entries[channel]?.subscription.put(.event(name: name, userID: userID, data: data))
+      let item = PusherSubscription.Item.event(name: name, userID: userID, data: data)
+      end(channel, overflowingWith: entries[channel]?.subscription.put(item))
     default: break
     }
   }

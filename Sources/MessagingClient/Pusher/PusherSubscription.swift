@@ -84,7 +84,7 @@ public final class PusherSubscription: AsyncSequence, Sendable {
   }
 
   /// Ends the sequence, and tells the server.
-  public func unsubscribe() async { await connection.remove(channel) }
+  public func unsubscribe() async { await connection.remove(self) }
 
   /// Begins with the events that wait.
   public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
@@ -116,7 +116,8 @@ public final class PusherSubscription: AsyncSequence, Sendable {
     state.withLock { $0.channelKey = key }
   }
 
-  func subscribed(_ members: [String: String], userID: String?) {
+  /// - Returns: as ``put(_:)``.
+  func subscribed(_ members: [String: String], userID: String?) -> MessagingClientError? {
     state.withLock { state in
       state.userID = userID
       state.members = Dictionary(
@@ -124,43 +125,46 @@ public final class PusherSubscription: AsyncSequence, Sendable {
         uniquingKeysWith: { first, _ in first })
       state.memberByteCount = state.members.values.reduce(0) { $0 + $1.byteCount }
     }
-    put(.status(.subscribed))
+    return put(.status(.subscribed))
   }
 
-  func memberAdded(_ member: PusherMember) {
+  /// - Returns: as ``put(_:)``.
+  func memberAdded(_ member: PusherMember) -> MessagingClientError? {
     let isFull = state.withLock { state in
       let before = state.members.updateValue(member, forKey: member.userID)
       state.memberByteCount += member.byteCount - (before?.byteCount ?? 0)
       return state.memberByteCount > configuration.waitingByteCount
     }
-    if isFull {
-      return end(
-        MessagingClientError(.invalidAnswer, "'\(channel)' has more members than a client keeps"))
-    }
-    put(.memberAdded(member))
+    return isFull
+      ? MessagingClientError(.invalidAnswer, "'\(channel)' has more members than a client keeps")
+      : put(.memberAdded(member))
   }
 
-  func memberRemoved(_ userID: String) {
+  /// - Returns: as ``put(_:)``.
+  func memberRemoved(_ userID: String) -> MessagingClientError? {
     state.withLock { state in
       let before = state.members.removeValue(forKey: userID)
       state.memberByteCount -= before?.byteCount ?? 0
     }
-    put(.memberRemoved(userID))
+    return put(.memberRemoved(userID))
   }
 
-  func put(_ item: Item) {
+  /// Adds what the application takes next.
+  ///
+  /// - Returns: the error with which the subscription must end, because too much waits.
+  func put(_ item: Item) -> MessagingClientError? {
     let isFull = state.withLock { state in
       state.waitingCount += 1
       state.waitingByteCount += item.byteCount
       return state.waitingCount > Self.maximumWaitingCount
         || state.waitingByteCount > configuration.waitingByteCount
     }
-    if isFull {
-      end(
-        MessagingClientError(.busy, "the application takes the events of '\(channel)' too slowly"))
-    } else {
-      _ = inbox.put(item, byteCount: 0)
+    guard !isFull else {
+      return MessagingClientError(
+        .busy, "the application takes the events of '\(channel)' too slowly")
     }
+    _ = inbox.put(item, byteCount: 0)
+    return nil
   }
 
   func end(_ error: MessagingClientError?) { inbox.end(with: .end(error)) }

@@ -198,6 +198,9 @@ extension HostileTests {
         #expect(error?.code == .busy && count <= 1000)
         // One more can be on its way to the application.
         #expect((count - 1) * byteCount <= 1 << 20)
+        // The channel is free again: what subscribes is asked for, and not refused as a second one.
+        let again = await failure(within: .seconds(1)) { try await client.subscribe(to: "a") }
+        #expect(again?.code != .invalidArgument)
         await client.close()
       }
     }
