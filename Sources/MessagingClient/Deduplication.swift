@@ -27,9 +27,12 @@ enum Deduplication {
     _ attempt: () async throws(MessagingClientError) -> Result
   ) async throws(MessagingClientError) -> Result {
     var unknown: MessagingClientError?
+    let start = ContinuousClock.now
     for repetitionCount in 0...maximumRepetitionCount {
       if let unknown, repetitionCount > 0 {
-        guard await canRepeat(repetitionCount, backoff, transport) else { throw unknown }
+        guard await canRepeat(repetitionCount, since: start, backoff, transport) else {
+          throw unknown
+        }
       }
       do throws(MessagingClientError) {
         return try await attempt()
@@ -44,9 +47,11 @@ enum Deduplication {
       ?? MessagingClientError(.outcomeUnknown, "the outcome of a publication is not known")
   }
 
-  /// Waits, and asks the server whether it knows the ids of publications; our server answers that while it is locked.
+  /// Waits, and asks the server whether it still knows the id of a publication; our server answers that while it is
+  /// locked.
   private static func canRepeat(
-    _ repetitionCount: Int, _ backoff: Backoff, _ transport: Transport
+    _ repetitionCount: Int, since start: ContinuousClock.Instant, _ backoff: Backoff,
+    _ transport: Transport
   ) async -> Bool {
     for count in repetitionCount...maximumRepetitionCount {
       var generator = SystemRandomNumberGenerator()
@@ -55,7 +60,9 @@ enum Deduplication {
       else { return false }
       let request = ClientRequest(target: RequestTarget(["time", "0"]))
       if let response = try? await transport.send(request) {
-        return response.headers.contains(name: windowHeader)
+        let window = response.headers.first(name: windowHeader).flatMap { UInt32($0) } ?? 0
+        // Half of the window, because the attempt takes its time too.
+        return ContinuousClock.now - start < .seconds(window) / 2
       }
     }
     return false
