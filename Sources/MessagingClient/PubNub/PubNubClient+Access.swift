@@ -49,17 +49,25 @@ extension PubNubClient {
   ///
   /// - Parameters:
   ///   - authKeys: if there is none, everyone gets the rights.
-  ///   - lifetime: whole minutes; nil for ever.
+  ///   - lifetime: whole minutes, at least one; nil for ever.
+  /// - Throws: `invalidArgument` without a secret key, or for less than a minute; `forbidden`, `refused`, `busy`, and the
+  ///   errors of the connection.
   public func grant(
     _ rights: PubNubRights, channels: [String] = [], groups: [String] = [],
     authKeys: [SharedSecret] = [], lifetime: Duration?
   ) async throws(MessagingClientError) {
+    // PubNub reads 0 minutes as for ever.
+    guard lifetime.map({ Self.minutes($0) > 0 }) ?? true else {
+      throw MessagingClientError(
+        .invalidArgument, "the lifetime of a grant is less than a minute",
+        hint: "give whole minutes, or nil for ever")
+    }
     var target = try accessTarget("grant", channels, groups, authKeys)
     for flag in PubNubRights.flags {
       target.add(flag.name, rights.contains(flag.right) ? "1" : "0")
     }
     target.add("ttl", "\(lifetime.map(Self.minutes) ?? 0)")
-    _ = try object(try await call(target), "the rights were not granted")
+    _ = try object(try await call(target, hasAuthKey: false), "the rights were not granted")
   }
 
   /// Revokes all rights of auth keys on channels and groups.
@@ -74,7 +82,8 @@ extension PubNubClient {
     channels: [String] = [], groups: [String] = [], authKeys: [SharedSecret] = []
   ) async throws(MessagingClientError) -> String {
     let target = try accessTarget("audit", channels, groups, authKeys)
-    let value = try object(try await call(target), "the rights were not read")
+    let value = try object(
+      try await call(target, hasAuthKey: false), "the rights were not read")
     return (value.member("payload") ?? value).text
   }
 

@@ -9,7 +9,7 @@ public struct PubNubPublication: Sendable {
   public var meta: String?
   /// Whether history has the message; nil for the application's own default.
   public var isStored: Bool?
-  /// How long history has the message; nil for the application's own default.
+  /// How long history has the message, in hours that are rounded up; nil for the application's own default.
   public var lifetime: Duration?
   /// A name of the kind of message, 3 to 50 characters.
   public var customType: String?
@@ -55,7 +55,9 @@ extension PubNubClient {
       "publish", try requirePublishKey(), configuration.subscribeKey, "0", channel, "0")
     target.add("meta", publication.meta)
     target.add("store", publication.isStored.map { $0 ? "1" : "0" })
-    target.add("ttl", publication.lifetime.map { String($0.components.seconds / 3600) })
+    // PubNub reads 0 as the application's own default.
+    target.add(
+      "ttl", publication.lifetime.map { String((max($0.components.seconds, 1) - 1) / 3600 + 1) })
     target.add("custom_message_type", publication.customType)
     return try await publish(target, payload)
   }

@@ -41,21 +41,21 @@ public final class PubNubClient: Sendable {
 
   // MARK: - Requests
 
-  /// The path of a call; `{sub}` and `{pub}` stand for the keys.
+  /// The target of a call, by the segments of its path.
   func target(_ segments: String...) -> RequestTarget { RequestTarget(segments) }
 
   /// Sends a call with what all calls have, signed if the client has the secret key.
+  ///
+  /// - Parameter hasAuthKey: false for calls in which `auth` names the keys of others.
   func call(
     _ target: RequestTarget, method: HTTPMethod = .GET, body: [UInt8] = [],
     headers: [(name: String, value: SecretText)] = [], timeout: Duration? = nil,
-    isSigned: Bool = true
+    isSigned: Bool = true, hasAuthKey: Bool = true
   ) async throws(MessagingClientError) -> ClientResponse {
     var target = target
     target.add("uuid", configuration.userID)
     target.add("pnsdk", "DataVault")
-    if !target.parameters.contains(where: { $0.name == "auth" }) {
-      target.add("auth", configuration.authKey)
-    }
+    if hasAuthKey { target.add("auth", configuration.authKey) }
     if isSigned, let secretKey = configuration.secretKey {
       try PubNubSignature.sign(
         &target, method: method.rawValue, body: body, publishKey: configuration.publishKey ?? "",
