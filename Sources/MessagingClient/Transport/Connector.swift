@@ -130,8 +130,9 @@ struct HTTPConnection: Sendable {
 }
 
 extension TimeAmount {
+  /// A duration; one of more than a hundred years is that long.
   init(_ duration: Duration) {
-    let (seconds, attoseconds) = duration.components
+    let (seconds, attoseconds) = min(duration, .seconds(3_155_760_000)).components
     self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
   }
 }
