@@ -65,7 +65,7 @@ public final class ChallengeGuard: Sendable {
     now = Self.time(clock)
   }
 
-  /// The time since now by a clock.
+  /// A function that gives the time since this call.
   private static func time(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
     let start = clock.now
     return { start.duration(to: clock.now) }

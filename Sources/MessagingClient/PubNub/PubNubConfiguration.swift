@@ -31,6 +31,8 @@ public struct PubNubConfiguration: Sendable {
   ///
   /// Default: 300 seconds.
   public var presenceTime: Duration = .seconds(300)
+  /// How long a connection can take.
+  ///
   /// Default: 10 seconds.
   public var connectTime: Duration = .seconds(10)
   /// How long an answer can take, other than that of a subscription.

@@ -21,6 +21,8 @@ public struct PusherConfiguration: Sendable {
   public var trust = ServerTrust.system
   /// What answers a challenge of the server; nil for nothing.
   public var challenges: ClientChallenges?
+  /// How long a connection can take.
+  ///
   /// Default: 10 seconds.
   public var connectTime: Duration = .seconds(10)
   /// How long the server can take to answer the WebSocket handshake.

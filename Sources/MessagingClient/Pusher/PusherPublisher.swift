@@ -33,7 +33,8 @@ public final class PusherPublisher: Sendable {
 
   /// Publishes an event to channels, all or none.
   ///
-  /// On our server it is durable on return. A server that knows deduplication ids gets the event again after a lost answer, and stores it once.
+  /// On our server it is durable on return. A server that knows deduplication ids gets the event again after a lost
+  /// answer, and stores it once.
   ///
   /// - Parameters:
   ///   - data: a text, usually JSON; at most 10,240 bytes.
