@@ -27,12 +27,14 @@ public struct PubNubBatches: AsyncSequence, Sendable {
     /// - Throws: as the subscription.
     public mutating func next() async throws(MessagingClientError) -> [PubNubEvent]? {
       guard (try? await Task.sleep(until: next, clock: .continuous)) != nil else { return nil }
-      while let events = try await subscription.poll() {
-        if events.isEmpty { continue }
-        next = .now + interval
-        return events
+      while true {
+        let events = subscription.takeAll()
+        if !events.isEmpty {
+          next = .now + interval
+          return events
+        }
+        guard try await subscription.poll() else { return nil }
       }
-      return nil
     }
   }
 }

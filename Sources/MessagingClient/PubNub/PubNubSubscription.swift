@@ -29,6 +29,18 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     /// How many answers in a row came immediately and had nothing.
     var emptyCount = 0
     var isEnded = false
+    /// Events of the last answer that no iterator has taken, the newest first.
+    var waiting: [PubNubEvent] = []
+    /// The place before the last answer.
+    var placeBefore: Timetoken?
+    /// The wait and the poll that an iteration waits for.
+    var attempt: Task<Result<Bool, MessagingClientError>, Never>?
+
+    /// Keeps events before the place goes behind them.
+    mutating func keep(_ events: [PubNubEvent]) {
+      placeBefore = place?.timetoken
+      waiting = events.reversed()
+    }
   }
 
   let topics: Topics
@@ -43,14 +55,22 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
 
   /// Ends the sequence, and tells the server that the user has left.
   public func unsubscribe() async throws(MessagingClientError) {
-    state.withLock { $0.isEnded = true }
+    state.withLock { state in
+      state.isEnded = true
+      state.attempt?.cancel()
+    }
     client.forget(self)
     client.transport.log.unsubscribed(from: topics.names)
     try await client.leave(topics)
   }
 
   /// The place from which it continues; nil before it has begun.
-  public var place: Timetoken? { state.withLock { $0.place?.timetoken } }
+  ///
+  /// It is behind an answer of the server when all events of the answer are taken. So another subscription from here
+  /// loses nothing, and can give some events again.
+  public var place: Timetoken? {
+    state.withLock { $0.waiting.isEmpty ? $0.place?.timetoken : $0.placeBefore }
+  }
 
   /// Begins, or goes on at the place where the last iteration ended.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
@@ -58,7 +78,6 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   /// The iteration of one task.
   public struct Iterator: AsyncIteratorProtocol {
     private let subscription: PubNubSubscription
-    private var waiting: [PubNubEvent] = []
 
     init(_ subscription: PubNubSubscription) { self.subscription = subscription }
 
@@ -66,11 +85,10 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     ///
     /// - Throws: `forbidden`, `refused`, `unauthenticated` and other errors that do not pass by themselves.
     public mutating func next() async throws(MessagingClientError) -> PubNubEvent? {
-      while waiting.isEmpty {
-        guard let events = try await subscription.poll() else { return nil }
-        waiting = events.reversed()
+      while true {
+        if let event = subscription.takeOne() { return event }
+        guard try await subscription.poll() else { return nil }
       }
-      return waiting.popLast()
     }
   }
 
@@ -79,40 +97,76 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   /// A server that has nothing holds a poll longer than this.
   private static let shortestHold = Duration.seconds(1)
 
-  /// The next events; nil at the end.
-  func poll() async throws(MessagingClientError) -> [PubNubEvent]? {
-    let (place, failureCount, isEnded) = state.withLock { ($0.place, $0.failureCount, $0.isEnded) }
-    if isEnded || Task.isCancelled { return nil }
+  /// Takes the first of the events that wait.
+  private func takeOne() -> PubNubEvent? {
+    state.withLock { $0.isEnded ? nil : $0.waiting.popLast() }
+  }
+
+  /// Takes all events that wait.
+  func takeAll() -> [PubNubEvent] {
+    state.withLock { state in
+      guard !state.isEnded else { return [] }
+      defer { state.waiting = [] }
+      return state.waiting.reversed()
+    }
+  }
+
+  /// Waits for an answer, whose events then wait; false at the end.
+  func poll() async throws(MessagingClientError) -> Bool {
+    let attempt = Task {
+      do throws(MessagingClientError) {
+        return Result<_, MessagingClientError>.success(try await self.attempt())
+      } catch {
+        return .failure(error)
+      }
+    }
+    let isEnded = state.withLock { state in
+      state.attempt = attempt
+      return state.isEnded
+    }
+    if isEnded { attempt.cancel() }
+    return try await withTaskCancellationHandler {
+      await attempt.value
+    } onCancel: {
+      attempt.cancel()
+    }.get()
+  }
+
+  /// Waits after failures, and polls once; false if it is cancelled.
+  private func attempt() async throws(MessagingClientError) -> Bool {
+    let (place, failureCount) = state.withLock { ($0.place, $0.failureCount) }
+    if Task.isCancelled { return false }
     // The application has seen the failure before this wait.
     let waitCount = failureCount + state.withLock { $0.emptyCount }
-    guard await wait(afterFailures: waitCount), !state.withLock({ $0.isEnded }) else { return nil }
+    guard await wait(afterFailures: waitCount) else { return false }
     let start = ContinuousClock.now
     do throws(MessagingClientError) {
       let response = try await client.poll(
         topics, after: place, timeout: client.configuration.pollTime)
-      if state.withLock({ $0.isEnded }) { return nil }
+      let isShort = ContinuousClock.now - start < Self.shortestHold
+      if Task.isCancelled { return false }
       let value = try client.object(response, "the subscription was refused")
       guard let timetoken = Timetoken(value.member("t")?.member("t")?.string),
         let region = value.member("t")?.member("r")?.integer
       else { throw MessagingClientError(.invalidAnswer, "the answer to a poll has no timetoken") }
       let events = (value.member("m")?.elements ?? [])
         .compactMap { PubNubEvent($0, client.configuration.cipher) }
+      let status: PubNubStatus? =
+        failureCount > 0 ? .reconnected : place == nil || place?.region == 0 ? .connected : nil
       state.withLock { state in
+        state.keep((status.map { [.status($0)] } ?? []) + events)
         // A poll never goes back.
         if timetoken > state.place?.timetoken ?? timetoken || state.place == nil {
           state.place = (timetoken, region)
         }
         state.failureCount = 0
-        let isIdle = events.isEmpty && ContinuousClock.now - start < Self.shortestHold
-        state.emptyCount = isIdle && place != nil ? state.emptyCount + 1 : 0
+        state.emptyCount = events.isEmpty && isShort && place != nil ? state.emptyCount + 1 : 0
       }
-      let status: PubNubStatus? =
-        failureCount > 0 ? .reconnected : place == nil || place?.region == 0 ? .connected : nil
       if let status {
         client.transport.log.connected()
         if status == .connected { client.transport.log.subscribed(to: topics.names) }
       }
-      return (status.map { [.status($0)] } ?? []) + events
+      return true
     } catch {
       return try recover(error)
     }
@@ -128,12 +182,10 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
   }
 
   /// Notes a failure that can pass.
-  private func recover(
-    _ error: MessagingClientError
-  ) throws(MessagingClientError) -> [PubNubEvent]? {
+  private func recover(_ error: MessagingClientError) throws(MessagingClientError) -> Bool {
     let status: PubNubStatus
     switch error.code {
-    case .cancelled: return nil
+    case .cancelled: return false
     case .busy: status = .waiting
     case .cannotConnect, .outcomeUnknown, .unavailable, .invalidAnswer: status = .disconnected
     default:
@@ -142,10 +194,11 @@ public final class PubNubSubscription: AsyncSequence, Sendable {
     }
     let count = state.withLock { state in
       state.failureCount += 1
+      if state.failureCount == 1 { state.keep([.status(status)]) }
       return state.failureCount
     }
     client.transport.log.fails(error, failureCount: count)
-    return count == 1 ? [.status(status)] : []
+    return true
   }
 }
 
@@ -181,9 +234,19 @@ extension PubNubClient {
   }
 
   /// Ends all subscriptions of the client.
+  ///
+  /// - Throws: the first error of telling the server; all subscriptions have ended then too.
   public func unsubscribeAll() async throws(MessagingClientError) {
     let all = subscriptions.withLock { $0.values.compactMap(\.subscription) }
-    for subscription in all { try await subscription.unsubscribe() }
+    var failure: MessagingClientError?
+    for subscription in all {
+      do throws(MessagingClientError) {
+        try await subscription.unsubscribe()
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if let failure { throw failure }
   }
 
   func forget(_ subscription: PubNubSubscription) {

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import MessagingClient
@@ -154,6 +155,83 @@ extension HostileTests {
         try await eventually { server.polls >= 5 }
         task.cancel()
         #expect(try await task.value == [11, 12, 13])
+      }
+    }
+
+    private static func messages(_ subscription: PubNubSubscription, _ count: Int) async throws
+      -> [String]
+    {
+      var texts: [String] = []
+      for try await event in subscription {
+        guard case .message(let message) = event else { continue }
+        texts.append(String(decoding: try message.content.get(), as: UTF8.self))
+        if texts.count == count { break }
+      }
+      return texts
+    }
+
+    @Test func `events that an iteration has not taken are the next one's`() async throws {
+      let events = (1...3).map { "{\"c\":\"a\",\"d\":\($0),\"p\":{\"t\":\"1\($0)\"}}" }
+      try await Self.run(
+        "{\"t\":{\"t\":\"20\",\"r\":1},\"m\":[\(events.joined(separator: ","))]}"
+      ) { client, _ in
+        let subscription = try client.subscribe(to: ["a"], after: Timetoken(rawValue: 5))
+        #expect(try await Self.messages(subscription, 1) == ["1"])
+        #expect(subscription.place?.rawValue == 5)
+        #expect(try await Self.messages(subscription, 2) == ["2", "3"])
+        #expect(subscription.place?.rawValue == 20)
+      }
+    }
+
+    @Test func `an iteration ends when its subscription does, also in the middle of a poll`()
+      async throws
+    {
+      try await HostileServer.run { peer in
+        guard peer.head()?.contains("/v2/subscribe/") == true else {
+          peer.send(answer("200 OK", [], "{}"))
+          return
+        }
+        peer.wait()
+      } _: { server in
+        let client = try Self.client(server.url)
+        let subscription = try client.subscribe(to: ["a"])
+        let next = Task {
+          var events = subscription.makeAsyncIterator()
+          return try await events.next() == nil
+        }
+        try await eventually { server.text.contains("/v2/subscribe/") }
+        try await subscription.unsubscribe()
+        #expect(try await next.value)
+      }
+    }
+
+    @Test func `unsubscribing from all ends all, also if the server is not told`() async throws {
+      try await HostileServer.run { peer in
+        // What the server is told of the end is lost.
+        _ = peer.head()
+      } _: { server in
+        let client = try Self.client(server.url)
+        let all = try ["a", "b"].map { try client.subscribe(to: [$0]) }
+        let error = await failure { try await client.unsubscribeAll() }
+        #expect(error?.code == .outcomeUnknown)
+        for subscription in all {
+          var events = subscription.makeAsyncIterator()
+          #expect(try await events.next() == nil)
+        }
+        #expect(server.connectionCount == 2)
+      }
+    }
+
+    @Test(arguments: [0, 59, -60])
+    func `a grant of less than a minute is not one for ever`(seconds: Int) async throws {
+      try await Self.run("{}") { client, server in
+        var configuration = client.configuration
+        configuration.secretKey = SharedSecret(secret("key"))
+        let granting = try PubNubClient(configuration)
+        let error = await failure {
+          try await granting.grant([.read], channels: ["a"], lifetime: .seconds(seconds))
+        }
+        #expect(error?.code == .invalidArgument && server.connectionCount == 0)
       }
     }
 
