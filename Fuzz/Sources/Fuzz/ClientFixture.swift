@@ -55,11 +55,10 @@ final class ClientFixture {
   private static func frames(_ pieces: [ArraySlice<UInt8>]) throws -> String {
     let channel = try channel()
     let socket = try ClientProbe.Socket(channel, messageByteCount: byteCount)
+    let recorder = SentBytes()
+    try channel.pipeline.syncOperations.addHandler(recorder, position: .first)
     feed(pieces, channel)
-    var sent: [UInt8] = []
-    while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
-      sent += bytes.readableBytesView
-    }
+    let sent = recorder.bytes
     _ = try? channel.finish(acceptAlreadyClosed: true)
     let events = socket.events()
     guard case .closed? = events.last else {
@@ -98,5 +97,18 @@ final class ClientFixture {
       return ""
     }
     return result
+  }
+}
+
+/// Copies what is sent, which is wiped when it is written.
+private final class SentBytes: ChannelOutboundHandler {
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private(set) var bytes: [UInt8] = []
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    bytes += unwrapOutboundIn(data).readableBytesView
+    context.write(data, promise: promise)
   }
 }
