@@ -20,6 +20,11 @@ public final class SharedSecret: Sendable {
 
   var byteCount: Int { secret.byteCount }
 
+  /// Compares in constant time.
+  func isEqual(to other: SharedSecret) -> Bool {
+    withBytes { mine in other.withBytes { isEqualInConstantTime(mine, $0) } }
+  }
+
   func withBytes<R, E>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try secret.withBytes(body)
   }

@@ -98,8 +98,15 @@ final class Transport: Sendable {
       // Without a challenge, the answer is a refusal like others, whose text says why.
       case 401 where authenticator != nil || response.headers.contains(name: "www-authenticate"):
         accepted.withLock { $0 = nil }
+        let refused = authorization
         (authorization, isRepeatable) = try await answer(
           response, at: request.target.path, authenticator, connection)
+        // What the server accepted once and has now refused, as after a change of the password.
+        if isRepeatable, let refused, authorization?.isEqual(to: refused) == true {
+          await authenticator?.refused()
+          keep(connection)
+          throw MessagingClientError(AuthenticationError.refused(at: origin))
+        }
       case let status where Self.redirects.contains(status) && request.method == .GET:
         redirectCount += 1
         request.target = try redirect(response, redirectCount, connection)

@@ -45,6 +45,34 @@ extension HostileTests {
       }
     }
 
+    @Test func `a password that was accepted and is then refused does not go a second time`()
+      async throws
+    {
+      let password = "Authorization: Basic "
+      let isChanged = Mutex(false)
+      try await HostileServer.run { peer in
+        while let head = peer.head() {
+          let isRight = head.contains(password) && !isChanged.withLock { $0 }
+          peer.send(
+            isRight
+              ? answer("200 OK")
+              : answer("401 Unauthorized", ["WWW-Authenticate: Basic realm=\"r\""]))
+        }
+      } _: { server in
+        let prompts = Prompts()
+        let transport = try Transport.to(server.url, .system, prompts.challenges(isSame: true))
+        for _ in 0..<2 { #expect(try await transport.get().status == 200) }
+        #expect(prompts.all.count == 1)
+        isChanged.withLock { $0 = true }
+        for _ in 0..<3 {
+          let error = await failure { try await transport.get() }
+          #expect(error?.code == .unauthenticated)
+        }
+        // Accepted twice, and refused once.
+        #expect(server.text.ranges(of: password).count == 3)
+      }
+    }
+
     @Test(arguments: [false, true], [false, true])
     func `a 401 without end asks three times at most, and sends a password once`(
       closes: Bool, isSame: Bool
