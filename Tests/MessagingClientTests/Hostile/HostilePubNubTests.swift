@@ -109,15 +109,7 @@ extension HostileTests {
         }
       } _: { server in
         let subscription = try Self.client(server.url).subscribe(to: ["a"])
-        let start = ContinuousClock.now
-        let task = Task {
-          var events = subscription.makeAsyncIterator()
-          while try await events.next() != nil {}
-        }
-        try await eventually { server.polls >= 4 }
-        task.cancel()
-        _ = await task.result
-        #expect(server.polls <= Self.mostAttempts(since: start))
+        try await Self.expectWaits(between: { server.polls }, of: subscription)
         // It never goes back.
         #expect(subscription.place?.rawValue == max(10, Int64(timetoken) ?? 0))
       }
@@ -265,21 +257,28 @@ extension HostileTests {
       }
     }
 
+    /// Iterates for four attempts.
+    private static func expectWaits(
+      between attempts: @Sendable () -> Int, of subscription: PubNubSubscription
+    ) async throws {
+      let start = ContinuousClock.now
+      let task = Task {
+        var events = subscription.makeAsyncIterator()
+        while try await events.next() != nil {}
+      }
+      try await eventually { attempts() >= 4 }
+      task.cancel()
+      _ = await task.result
+      #expect(attempts() <= mostAttempts(since: start))
+    }
+
     @Test func `a server that ends each poll is asked with waits between`() async throws {
       try await HostileServer.run { peer in
         _ = peer.head()
         peer.reset()
       } _: { server in
         let subscription = try Self.client(server.url).subscribe(to: ["a"])
-        let start = ContinuousClock.now
-        let task = Task {
-          var events = subscription.makeAsyncIterator()
-          while try await events.next() != nil {}
-        }
-        try await eventually { server.connectionCount >= 4 }
-        task.cancel()
-        _ = await task.result
-        #expect(server.connectionCount <= Self.mostAttempts(since: start))
+        try await Self.expectWaits(between: { server.connectionCount }, of: subscription)
       }
     }
   }
