@@ -23,8 +23,7 @@ import VaultCrypto
     .heartbeat(EpochID(1), beat: .max),
     .report(MemberID(2), safe: 9, .zero, newestKey: 2, oldestKey: 1),
     .join(MemberID(2), safe: nil), .join(MemberID(2), safe: 4), .leave(MemberID(2)),
-    .trim(through: 77), .purge(channel: "c", through: origin),
-    .settings(channel: "c", mostMessages: nil), .settings(channel: "c", mostMessages: 5),
+    .trim(through: 77), .operation(origin.bytes), .operation([]), .rows([1, 2, 3]),
     .keySwitch(2), .keyDrop(2), .repair(from: -1, to: .max),
   ]
 
@@ -77,14 +76,14 @@ import VaultCrypto
 
   @Test func `a large commit takes effect with its last part`() throws {
     var random = SeededRandom(seed: 1)
-    var outbox = Outbox()
-    outbox.start(using: &random)
+    var outbox = Outbox(MemoryRows())
+    try outbox.start(using: &random)
     let content = [UInt8](repeating: 9, count: 1_000)
     let body = Record.Body.commit([PublishedMessage(channel: "c", content: content)])
     let last = try outbox.add(
       body, at: 5, to: .publications, mostBytes: RecordPart.overheadByteCount + 300, seal: Self.seal
     )
-    let records = outbox.records(of: last.author, after: 0, most: .max)
+    let records = outbox.rows.records(of: last.author, after: 0, most: .max)
     #expect(records.map(\.name.number) == [1, 2, 3, 4])
     var applier = Applier()
     var tables = SimulatedTables(rules: .all)
@@ -105,14 +104,14 @@ import VaultCrypto
       #expect(applier.state.lastNumber(of: record.name.author) == UInt64(index + 1))
     }
     #expect(tables.messages.count == 1)
-    outbox.remove(through: last)
-    #expect(outbox.isEmpty)
+    outbox.rows.remove(through: last)
+    #expect(outbox.rows.isEmpty)
   }
 
-  @Test func `a commit with too many parts is refused`() {
+  @Test func `a commit with too many parts is refused`() throws {
     var random = SeededRandom(seed: 1)
-    var outbox = Outbox()
-    outbox.start(using: &random)
+    var outbox = Outbox(MemoryRows())
+    try outbox.start(using: &random)
     let body = Record.Body.commit([
       PublishedMessage(channel: "c", content: [UInt8](repeating: 0, count: 100))
     ])
@@ -121,38 +120,38 @@ import VaultCrypto
         body, at: 5, to: .publications, mostBytes: RecordPart.overheadByteCount + 1, seal: Self.seal
       )
     }
-    #expect(outbox.isEmpty)
+    #expect(outbox.rows.isEmpty)
   }
 
   @Test func `records that come back are sent again in their author's order, once`() throws {
     var random = SeededRandom(seed: 1)
-    var outbox = Outbox()
-    outbox.start(using: &random)
+    var outbox = Outbox(MemoryRows())
+    try outbox.start(using: &random)
     for beat in 1...3 {
       _ = try outbox.add(
         .heartbeat(EpochID(1), beat: UInt64(beat)), at: 0, to: .control, seal: Self.seal)
     }
-    let author = try #require(outbox.authors.first)
-    let records = Array(outbox.records(of: author, after: 0, most: 9))
-    outbox.remove(through: records[1].name)
-    outbox.takeBack([records[0], records[1], records[2]])
+    let author = try #require(outbox.rows.authors.first)
+    let records = Array(outbox.rows.records(of: author, after: 0, most: 9))
+    outbox.rows.remove(through: records[1].name)
+    try outbox.takeBack([records[0], records[1], records[2]])
     var relay = Relay()
-    #expect(relay.next(outbox, .zero) == records)
-    #expect(relay.next(outbox, .milliseconds(10)) == [])
-    #expect(relay.next(outbox, .seconds(9)) == records)
+    #expect(try relay.next(outbox.rows, .zero) == records)
+    #expect(try relay.next(outbox.rows, .milliseconds(10)) == [])
+    #expect(try relay.next(outbox.rows, .seconds(9)) == records)
   }
 
   @Test func `a record that another process has written under the same author is noticed`() throws {
     var random = SeededRandom(seed: 1)
-    var outbox = Outbox()
-    outbox.start(using: &random)
+    var outbox = Outbox(MemoryRows())
+    try outbox.start(using: &random)
     let name = try outbox.add(.leave(MemberID(1)), at: 0, to: .control, seal: Self.seal)
-    let own = try #require(outbox.records(of: name.author, after: 0, most: 1).first)
-    #expect(!outbox.contradicts(own))
-    #expect(outbox.contradicts(try SealedRecord(name, key: 1, sealed: [1])))
-    #expect(outbox.contradicts(try SealedRecord(RecordNumber(name.author, 2), key: 1, sealed: [1])))
+    let own = try #require(outbox.rows.records(of: name.author, after: 0, most: 1).first)
+    #expect(try !outbox.contradicts(own))
+    #expect(try outbox.contradicts(SealedRecord(name, key: 1, sealed: [1])))
+    #expect(try outbox.contradicts(SealedRecord(RecordNumber(name.author, 2), key: 1, sealed: [1])))
     #expect(
-      !outbox.contradicts(try SealedRecord(RecordNumber(AuthorID(9), 2), key: 1, sealed: [1])))
+      try !outbox.contradicts(try SealedRecord(RecordNumber(AuthorID(9), 2), key: 1, sealed: [1])))
   }
 
   // MARK: Applying

@@ -35,8 +35,20 @@ extension Applier {
       }
       if isNext {
         var author = state.authors[name.author] ?? ShardState.AuthorState()
-        do { record = try part.join(&author.parts) } catch { throw Alarm.unreadable(name) }
         change.willChange(name.author, in: state)
+        if part.isContinued {
+          author.partCount += 1
+          guard author.partCount < RecordPart.mostCount else { throw Alarm.unreadable(name) }
+          try tables.keepShare(part.share, name)
+        } else {
+          let earlier = author.partCount > 0 ? try tables.shares(of: name.author) : []
+          guard let whole = try? Record(decoding: earlier.flatMap { $0 } + part.share) else {
+            throw Alarm.unreadable(name)
+          }
+          if author.partCount > 0 { try tables.dropShares(of: name.author) }
+          author.partCount = 0
+          record = whole
+        }
         author.number = name.number
         state.authors[name.author] = author
       }
@@ -52,16 +64,16 @@ extension Applier {
     }
     if let record {
       let before = clock.highWater
-      tables.apply(record, name, at: entry.sequence, in: state, &clock)
+      try tables.apply(record, name, at: entry.sequence, in: state, &clock)
       state.apply(record, at: entry.sequence, &change, &clock, rules)
       outcomes.append(.applied(name, record, timetokens: before...clock.highWater))
     }
     state.values.highWater = clock.highWater
     state.values.position = entry.sequence
     state.values.digest = try state.values.digest.appending(entry.record.digest, clock.highWater)
-    append(
-      Tail.Element(
-        entry: entry, readAt: readAt, isApplied: isNext, before: change))
+    try append(
+      Tail.Element(RecordPlace(entry), readAt: readAt, isApplied: isNext, before: change),
+      entry.record, &tables)
   }
 
   /// The digest at a position that this member still knows.

@@ -1,17 +1,36 @@
-/// The rows that records change: messages, consumers, deliveries, deduplication ids.
+/// The rows that records change, and what undoes the last of them: in the transaction of their position.
+///
+/// An error means that the transaction must be rolled back, and the ``Applier`` be loaded again.
 package protocol ReplicatedTables {
-  /// Applies a record in the transaction of its position, and notes how to undo it.
+  /// Applies a record.
   ///
   /// What it does must depend on nothing but the rows, the record and `shard`.
   mutating func apply(
     _ record: Record, _ name: RecordNumber, at position: UInt64, in shard: ShardState,
-    _ clock: inout TimetokenRule)
+    _ clock: inout TimetokenRule) throws
+
+  /// Stores the share of a record whose last part has not come.
+  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber) throws
+
+  /// The shares that an author has, in their order.
+  func shares(of author: AuthorID) throws -> [[UInt8]]
+
+  /// Removes the shares that an author has.
+  mutating func dropShares(of author: AuthorID) throws
+
+  /// Stores what undoes the record that was just applied or skipped, with its bytes.
+  mutating func keep(_ record: SealedRecord, _ element: Tail.Element) throws
 
   /// Undoes the records after this position.
-  mutating func undo(after position: UInt64)
+  ///
+  /// - Returns: those that had taken effect, in the order of the log.
+  mutating func undo(after position: UInt64) throws -> [SealedRecord]
 
-  /// Forgets how to undo records up to this position.
-  mutating func release(through position: UInt64)
+  /// Notes that a record was stored again at its place.
+  mutating func note(_ place: RecordPlace) throws
+
+  /// Forgets how to undo records up to this one.
+  mutating func release(through place: RecordPlace) throws
 }
 
 /// Applies the log in its order, and undoes what the brokers have forgotten: event in, outcome out.
@@ -24,6 +43,15 @@ package struct Applier: Sendable {
 
   package init(rules: SafetyRules = .all) { self.rules = rules }
 
+  /// Goes on from what a database has stored.
+  ///
+  /// - Parameter base: the last record that is never undone; nil before the first.
+  package init(_ state: ShardState, base: RecordPlace?, tail: [Tail.Element]) {
+    self.init()
+    self.state = state
+    self.tail = Tail(base: base, tail)
+  }
+
   /// How far the tail was compared with the log, since a read did not begin with the last applied record.
   private var comparedThrough: UInt64?
 
@@ -35,8 +63,11 @@ package struct Applier: Sendable {
   /// The state at the safe position.
   package var safeValues: ShardState.Values { tail.elements.first?.before.values ?? state.values }
 
-  /// The applied records that can still be undone: a database that is replaced hands them on.
-  package var tailRecords: [SealedRecord] { tail.elements.filter(\.isApplied).map(\.entry.record) }
+  /// The oldest key of the records that can still be undone.
+  package var oldestKey: UInt32? { tail.elements.lazy.filter(\.isApplied).map(\.place.key).min() }
+
+  /// The last record that is never undone; nil before the first.
+  package var base: RecordPlace? { tail.base }
 
   /// A part of the log, as one read found it.
   package struct Batch: Sendable {
@@ -106,12 +137,13 @@ package struct Applier: Sendable {
       }
       try apply(entry, readAt: batch.receivedAt, &tables, &outcomes, open)
     }
+    let released = tail.base
     if rules.contains(.keepsTail) {
       tail.release(readBy: batch.sentAt - syncInterval)
     } else {
       tail.release(readBy: batch.receivedAt)
     }
-    tables.release(through: tail.safe)
+    if let base = tail.base, base != released { try tables.release(through: base) }
   }
 
   /// Compares the records of the batch with those applied, and undoes what differs.
@@ -141,9 +173,9 @@ package struct Applier: Sendable {
     var common = start
     var differs = start == 0
     for entry in batch.entries {
-      differs = tail.entry(at: entry.sequence)?.record.digest != entry.record.digest
+      differs = tail.place(at: entry.sequence)?.digest != entry.record.digest
       if differs { break }
-      tail.note(entry, readAt: batch.receivedAt)
+      if tail.note(entry, readAt: batch.receivedAt) { try tables.note(RecordPlace(entry)) }
       common = entry.sequence
     }
     if start > 0, batch.entries.first.map({ common < $0.sequence }) ?? true {
@@ -154,33 +186,33 @@ package struct Applier: Sendable {
       return false
     }
     comparedThrough = nil
-    if common < state.position { undo(after: common, &tables, &outcomes) }
+    if common < state.position { try undo(after: common, &tables, &outcomes) }
     return true
   }
 
   /// Whether it is the record that was applied at this place, and has been stored there since.
   private func isExpected(_ found: LogEntry?, at place: UInt64) -> Bool {
-    guard let found, let expected = tail.entry(at: place), found.sequence == place else {
+    guard let found, let expected = tail.place(at: place), found.sequence == place else {
       return false
     }
-    return found.storedAt == expected.storedAt && found.record.digest == expected.record.digest
+    return found.storedAt == expected.storedAt && found.record.digest == expected.digest
   }
 
-  mutating func append(_ element: Tail.Element) { tail.append(element) }
+  mutating func append(
+    _ element: Tail.Element, _ record: SealedRecord, _ tables: inout some ReplicatedTables
+  ) throws {
+    try tables.keep(record, element)
+    tail.append(element)
+  }
 
   private mutating func undo(
     after position: UInt64, _ tables: inout some ReplicatedTables, _ outcomes: inout [Outcome]
-  ) {
+  ) throws {
     let highWater = state.values.highWater
-    var returned: [SealedRecord] = []
-    while state.position > position, let element = tail.removeLast() {
-      if element.isApplied { returned.append(element.entry.record) }
-      state.undo(element.before)
-    }
-    tables.undo(after: position)
+    while state.position > position, let element = tail.removeLast() { state.undo(element.before) }
     outcomes.append(
       .undone(
-        returned.reversed(),
+        try tables.undo(after: position),
         repair: ShardState.TimetokenRange(from: state.values.highWater, to: highWater)))
   }
 }

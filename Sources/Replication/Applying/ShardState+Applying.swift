@@ -47,7 +47,7 @@ extension ShardState {
       values.repaired.append(TimetokenRange(from: from, to: to))
       // Cursors in a range that is no longer listed are of readers who were away for a long time.
       if values.repaired.count > Self.mostRepairedRanges { values.repaired.removeFirst() }
-    case .commit, .settlement, .purge, .settings: break
+    case .commit, .settlement, .operation, .rows: break
     }
   }
 

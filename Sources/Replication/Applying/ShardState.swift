@@ -6,6 +6,8 @@
 package struct ShardState: Sendable, Equatable {
   /// The values that are replaced as a whole.
   package struct Values: Sendable, Equatable {
+    package init() {}
+
     /// The sequence of the last record.
     package var position: UInt64 = 0
     /// The digest of all records, and of what they came to.
@@ -30,6 +32,11 @@ package struct ShardState: Sendable, Equatable {
   package struct EpochRecord: Sendable, Equatable {
     package let epoch: EpochID
     package let owner: MemberID
+
+    package init(epoch: EpochID, owner: MemberID) {
+      self.epoch = epoch
+      self.owner = owner
+    }
   }
 
   /// The timetokens after `from`, up to `to`.
@@ -47,8 +54,13 @@ package struct ShardState: Sendable, Equatable {
   package struct AuthorState: Sendable, Equatable {
     /// The number of its last record that was applied.
     package var number: UInt64 = 0
-    /// The parts of a commit whose last part has not come.
-    var parts: [[UInt8]] = []
+    /// How many parts of a record have come whose last part has not.
+    package var partCount = 0
+
+    package init(number: UInt64 = 0, partCount: Int = 0) {
+      self.number = number
+      self.partCount = partCount
+    }
   }
 
   /// A node that applies the log.
@@ -63,6 +75,13 @@ package struct ShardState: Sendable, Equatable {
     package var newestKey: UInt32
     /// The oldest key that its outbox or its tail needs.
     package var oldestKey: UInt32
+
+    package init(since: UInt64, safe: UInt64, newestKey: UInt32, oldestKey: UInt32) {
+      self.since = since
+      self.safe = safe
+      self.newestKey = newestKey
+      self.oldestKey = oldestKey
+    }
   }
 
   package internal(set) var values = Values()
@@ -70,6 +89,13 @@ package struct ShardState: Sendable, Equatable {
   package internal(set) var members: [MemberID: Member] = [:]
 
   package init() {}
+
+  /// The state as a database has stored it.
+  package init(_ values: Values, authors: [AuthorID: AuthorState], members: [MemberID: Member]) {
+    self.values = values
+    self.authors = authors
+    self.members = members
+  }
 
   package var position: UInt64 { values.position }
   package var digest: RecordDigest { values.digest }
@@ -90,12 +116,14 @@ package struct ShardState: Sendable, Equatable {
 
 extension ShardState {
   /// What a record has changed, to undo it.
-  struct Change: Sendable {
-    let values: Values
-    private(set) var author: (id: AuthorID, state: AuthorState?)?
-    private(set) var member: (id: MemberID, state: Member?)?
+  package struct Change: Sendable {
+    package let values: Values
+    package internal(set) var author: (id: AuthorID, state: AuthorState?)?
+    package internal(set) var member: (id: MemberID, state: Member?)?
 
     init(before state: ShardState) { values = state.values }
+
+    init(values: Values) { self.values = values }
 
     mutating func willChange(_ author: AuthorID, in state: ShardState) {
       self.author = (author, state.authors[author])

@@ -26,14 +26,17 @@ package struct Relay: Sendable {
   package init(_ limits: Limits = Limits()) { self.limits = limits }
 
   /// The records to append now, each author's in order.
-  package mutating func next(_ outbox: Outbox, _ now: Duration) -> [SealedRecord] {
+  package mutating func next(_ outbox: some OutboxRows, _ now: Duration) throws -> [SealedRecord] {
     var records: [SealedRecord] = []
     var known: [AuthorID: Progress] = [:]
-    for author in outbox.authors {
+    for author in try outbox.authors {
       var state = progress[author] ?? Progress(since: now)
       if now - state.since >= limits.patience { state = Progress(since: now) }
-      let window = outbox.records(of: author, after: 0, most: limits.window)
-      let fresh = window.drop { $0.name.number <= state.sentThrough }
+      // Numbers have no gaps, so those from the first one on are under way.
+      let first = try outbox.firstNumber(of: author) ?? 1
+      let sent = state.sentThrough >= first ? Int(state.sentThrough - first + 1) : 0
+      let fresh = try outbox.records(
+        of: author, after: state.sentThrough, most: max(0, limits.window - sent))
       if let last = fresh.last {
         if state.sentThrough == 0 { state.since = now }
         state.sentThrough = last.name.number

@@ -4,7 +4,7 @@ extension Record {
 
   private enum Kind: UInt8 {
     case commit = 1
-    case settlement, epoch, heartbeat, report, join, leave, trim, purge, settings, keySwitch,
+    case settlement, epoch, heartbeat, report, join, leave, trim, operation, rows, keySwitch,
       keyDrop, repair
   }
 
@@ -27,8 +27,8 @@ extension Record {
     case .join: .join
     case .leave: .leave
     case .trim: .trim
-    case .purge: .purge
-    case .settings: .settings
+    case .operation: .operation
+    case .rows: .rows
     case .keySwitch: .keySwitch
     case .keyDrop: .keyDrop
     case .repair: .repair
@@ -59,12 +59,7 @@ extension Record {
       writer.appendOptional(safe) { $0.append($1) }
     case .leave(let member): writer.append(member)
     case .trim(let position): writer.append(position)
-    case .purge(let channel, let origin):
-      writer.append(channel)
-      writer.append(origin)
-    case .settings(let channel, let mostMessages):
-      writer.append(channel)
-      writer.appendOptional(mostMessages) { $0.append($1) }
+    case .operation(let bytes), .rows(let bytes): writer.appendBlock(bytes)
     case .keySwitch(let key), .keyDrop(let key): writer.append(key)
     case .repair(let from, let to):
       writer.append(UInt64(bitPattern: from))
@@ -112,12 +107,8 @@ extension Record {
       return .join(member, safe: safe)
     case .leave: return .leave(try reader.identifier())
     case .trim: return .trim(through: try reader.number())
-    case .purge: return .purge(channel: try reader.text(), through: try reader.origin())
-    case .settings:
-      let channel = try reader.text()
-      let limit: UInt32? = try reader.optional { (reader) throws(RecordError) in try reader.number()
-      }
-      return .settings(channel: channel, mostMessages: limit)
+    case .operation: return .operation(try reader.block())
+    case .rows: return .rows(try reader.block())
     case .keySwitch: return .keySwitch(try reader.number())
     case .keyDrop: return .keyDrop(try reader.number())
     case .repair:
@@ -174,5 +165,44 @@ extension Settlement {
     case 4: outcome = .leaseEnded
     default: throw RecordError.unknownKind
     }
+  }
+}
+
+extension MessageOrigin {
+  /// How many bytes name a message.
+  package static let byteCount = 28
+
+  /// The bytes that name a message in a record.
+  package var bytes: [UInt8] {
+    var writer = RecordWriter()
+    writer.append(self)
+    return writer.bytes
+  }
+
+  /// Reads the name of a message.
+  ///
+  /// - Throws: ``RecordError`` for another number of bytes than ``byteCount``.
+  package init(decoding bytes: [UInt8]) throws(RecordError) {
+    var reader = RecordReader(bytes)
+    self = try reader.origin()
+    guard reader.isAtEnd else { throw RecordError.trailing }
+  }
+}
+
+extension Identifier {
+  /// The 16 bytes, big endian.
+  package var bytes: [UInt8] {
+    var writer = RecordWriter()
+    writer.append(self)
+    return writer.bytes
+  }
+
+  /// Reads 16 bytes.
+  ///
+  /// - Throws: ``RecordError`` for another number of bytes.
+  package init(decoding bytes: [UInt8]) throws(RecordError) {
+    var reader = RecordReader(bytes)
+    self = try reader.identifier()
+    guard reader.isAtEnd else { throw RecordError.trailing }
   }
 }

@@ -29,10 +29,10 @@ package struct Record: Sendable, Hashable {
     case leave(MemberID)
     /// The log up to a position is no longer needed.
     case trim(through: UInt64)
-    /// A channel loses the messages up to this one.
-    case purge(channel: String, through: MessageOrigin)
-    /// A channel keeps at most so many messages; nil for no limit.
-    case settings(channel: String, mostMessages: UInt32?)
+    /// A change of the tables, run with the record's time: the message database encodes it.
+    case operation([UInt8])
+    /// A changeset of the tables of a server: it takes effect if the rows are as it expects.
+    case rows([UInt8])
     /// Records are sealed under this key from here on, if every member has it.
     case keySwitch(UInt32)
     /// Records under keys before this one are skipped from here on, if no member needs them.

@@ -61,18 +61,4 @@ package struct RecordPart: Sendable, Hashable {
     follows = flags & 2 != 0 ? try reader.recordNumber() : nil
     share = reader.rest()
   }
-
-  /// Adds this part to those before it.
-  ///
-  /// - Returns: the whole record with its last part; nil before it.
-  func join(_ earlier: inout [[UInt8]]) throws(RecordError) -> Record? {
-    if isContinued {
-      guard earlier.count + 1 < Self.mostCount else { throw RecordError.tooManyParts }
-      earlier.append(share)
-      return nil
-    }
-    let whole = earlier.isEmpty ? share : earlier.flatMap { $0 } + share
-    earlier = []
-    return try Record(decoding: whole)
-  }
 }

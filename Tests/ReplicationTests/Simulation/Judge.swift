@@ -114,8 +114,8 @@ struct Judge {
   mutating func noteDestruction(_ world: Simulation) {
     var found: Set<RecordNumber> = []
     for node in world.nodes {
-      for author in node.disk.outbox.authors {
-        for record in node.disk.outbox.records(of: author, after: 0, most: .max) {
+      for author in node.disk.outbox.rows.authors {
+        for record in node.disk.outbox.rows.records(of: author, after: 0, most: .max) {
           found.insert(record.name)
         }
       }

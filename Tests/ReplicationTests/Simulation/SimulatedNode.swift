@@ -5,7 +5,7 @@ struct SimulatedDisk {
   let member: MemberID
   var applier: Applier
   var tables: SimulatedTables
-  var outbox = Outbox()
+  var outbox = Outbox(MemoryRows())
   /// Ranges that this node has undone itself, before the log says so.
   var repaired: [ShardState.TimetokenRange] = []
 
@@ -29,16 +29,16 @@ struct SimulatedDisk {
   }
 
   /// Takes the place of another member's backup, keeping what this disk has promised.
-  mutating func replace(by backup: SimulatedDisk, rules: SafetyRules) {
+  mutating func replace(by backup: SimulatedDisk, rules: SafetyRules) throws {
     let earlier = self
     applier = backup.applier
     tables = backup.tables
     repaired = earlier.repaired + backup.repaired
-    outbox = Outbox()
+    outbox = Outbox(MemoryRows())
     guard rules.contains(.carriesOutbox) else { return }
-    outbox.takeOver(earlier.outbox)
-    outbox.takeBack(earlier.applier.tailRecords)
-    outbox.remove(appliedIn: applier.state)
+    try outbox.takeOver(earlier.outbox)
+    try outbox.takeBack(earlier.tables.tailRecords)
+    try outbox.remove(appliedIn: applier.state)
     let range = ShardState.TimetokenRange(
       from: earlier.applier.safeValues.highWater, to: earlier.applier.state.values.highWater)
     if range.from < range.to { repaired.append(range) }
@@ -46,9 +46,8 @@ struct SimulatedDisk {
 
   /// The oldest key that this disk needs.
   var oldestKey: UInt32 {
-    ([outbox.oldestKey] + applier.tailRecords.map(\.key) + [applier.state.values.key]).compactMap {
-      $0
-    }.min() ?? 1
+    [outbox.rows.oldestKey, applier.oldestKey, applier.state.values.key].compactMap(\.self).min()
+      ?? 1
   }
 
   /// Where a reader continues.

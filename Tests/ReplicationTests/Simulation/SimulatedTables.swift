@@ -21,8 +21,16 @@ struct SimulatedTables: ReplicatedTables {
     case removed(Int)
     case delivery(LeaseTable.Key, DeliveryState?)
     case identity(Identity, Int64?)
-    case limit(String, UInt32?)
+    case limit(UInt8?)
+    case share(AuthorID, [[UInt8]])
     case position(String, Int)
+  }
+
+  private struct Entry {
+    let position: UInt64
+    let changes: [Change]
+    /// Nil if it was skipped.
+    let record: SealedRecord?
   }
 
   static let consumers = ["work", "audit"]
@@ -37,9 +45,11 @@ struct SimulatedTables: ReplicatedTables {
   private(set) var positions: [String: Int] = [:]
   private var indexes: [MessageOrigin: Int] = [:]
   private var identities: [Identity: Int64] = [:]
-  private var limits: [String: UInt32] = [:]
+  /// The most messages of the channel `bounded`.
+  private var limit: UInt8?
+  private var shares: [AuthorID: [[UInt8]]] = [:]
   private var counts: [String: Int] = [:]
-  private var journal: ArraySlice<(position: UInt64, changes: [Change])> = []
+  private var journal: ArraySlice<Entry> = []
   private var changes: [Change] = []
   /// The wall clock of the node, which only a broken rule looks at.
   var wallTime: Int64 = 0
@@ -52,25 +62,51 @@ struct SimulatedTables: ReplicatedTables {
     _ record: Record, _ name: RecordNumber, at position: UInt64, in shard: ShardState,
     _ clock: inout TimetokenRule
   ) {
-    changes = []
     switch record.body {
     case .commit(let published):
       for (index, message) in published.enumerated() {
         store(message, MessageOrigin(name, UInt32(index)), &clock)
       }
     case .settlement(let settlement): settle(settlement, shard.epoch?.epoch)
-    case .purge(let channel, let through):
-      guard let last = indexes[through] else { break }
-      for index in messages.indices[...last] where messages[index].channel == channel {
-        remove(index)
+    case .operation(let bytes):
+      switch SimulatedOperation(bytes) {
+      case .purge(let through):
+        guard let last = indexes[through] else { break }
+        for index in messages.indices[...last] where messages[index].channel == "bounded" {
+          remove(index)
+        }
+      case .limit(let most):
+        changes.append(.limit(limit))
+        limit = most
       }
-    case .settings(let channel, let mostMessages):
-      changes.append(.limit(channel, limits[channel]))
-      limits[channel] = mostMessages
     default: break
     }
-    if !changes.isEmpty { journal.append((position, changes)) }
   }
+
+  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber) {
+    changes.append(.share(name.author, shares[name.author] ?? []))
+    shares[name.author, default: []].append(share)
+  }
+
+  func shares(of author: AuthorID) -> [[UInt8]] { shares[author] ?? [] }
+
+  mutating func dropShares(of author: AuthorID) {
+    changes.append(.share(author, shares[author] ?? []))
+    shares[author] = nil
+  }
+
+  mutating func keep(_ record: SealedRecord, _ element: Tail.Element) {
+    journal.append(
+      Entry(
+        position: element.place.sequence, changes: changes,
+        record: element.isApplied ? record : nil))
+    changes = []
+  }
+
+  mutating func note(_ place: RecordPlace) {}
+
+  /// The records that can still be undone: a database that is replaced hands them on.
+  var tailRecords: [SealedRecord] { journal.compactMap(\.record) }
 
   private mutating func store(
     _ message: PublishedMessage, _ origin: MessageOrigin, _ clock: inout TimetokenRule
@@ -91,7 +127,7 @@ struct SimulatedTables: ReplicatedTables {
         channel: message.channel, orderingKey: message.orderingKey))
     changes.append(.appended)
     counts[message.channel, default: 0] += 1
-    if let limit = limits[message.channel], counts[message.channel, default: 0] > Int(limit),
+    if message.channel == "bounded", let limit, counts["bounded", default: 0] > Int(limit),
       let oldest = messages.firstIndex(where: { $0.channel == message.channel && !$0.isRemoved })
     {
       remove(oldest)
@@ -155,11 +191,14 @@ struct SimulatedTables: ReplicatedTables {
     }
   }
 
-  mutating func undo(after position: UInt64) {
+  mutating func undo(after position: UInt64) -> [SealedRecord] {
+    var undone: [SealedRecord] = []
     while let last = journal.last, last.position > position {
       journal.removeLast()
       for change in last.changes.reversed() { undo(change) }
+      if let record = last.record { undone.append(record) }
     }
+    return undone.reversed()
   }
 
   private mutating func undo(_ change: Change) {
@@ -173,13 +212,14 @@ struct SimulatedTables: ReplicatedTables {
       counts[messages[index].channel, default: 0] += 1
     case .delivery(let key, let state): deliveries[key] = state
     case .identity(let identity, let timetoken): identities[identity] = timetoken
-    case .limit(let channel, let limit): limits[channel] = limit
+    case .limit(let earlier): limit = earlier
+    case .share(let author, let earlier): shares[author] = earlier
     case .position(let consumer, let position): positions[consumer] = position == 0 ? nil : position
     }
   }
 
-  mutating func release(through position: UInt64) {
-    while let first = journal.first, first.position <= position { journal.removeFirst() }
+  mutating func release(through place: RecordPlace) {
+    while let first = journal.first, first.position <= place.sequence { journal.removeFirst() }
     if journal.startIndex > 2 * journal.count + 64 { journal = ArraySlice(Array(journal)) }
   }
 }
@@ -192,5 +232,66 @@ enum Payloads {
 
   static func number(_ bytes: [UInt8]) -> Int {
     bytes.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
+  }
+}
+
+/// A change of the tables, as the simulation writes it; its channel is `bounded`.
+enum SimulatedOperation {
+  case purge(through: MessageOrigin)
+  case limit(UInt8?)
+
+  var body: Record.Body {
+    switch self {
+    case .purge(let origin): .operation(origin.bytes)
+    case .limit(let most): .operation(most.map { [$0] } ?? [])
+    }
+  }
+
+  init(_ bytes: [UInt8]) {
+    if let origin = try? MessageOrigin(decoding: bytes) {
+      self = .purge(through: origin)
+    } else {
+      self = .limit(bytes.first)
+    }
+  }
+}
+
+/// The rows of an outbox, in memory.
+struct MemoryRows: OutboxRows {
+  private var rows: [AuthorID: [SealedRecord]] = [:]
+  private(set) var authors: [AuthorID] = []
+
+  var isEmpty: Bool { rows.isEmpty }
+  var count: Int { rows.values.reduce(0) { $0 + $1.count } }
+  var oldestKey: UInt32? { rows.values.lazy.flatMap { $0 }.map(\.key).min() }
+
+  func records(of author: AuthorID, after number: UInt64, most: Int) -> [SealedRecord] {
+    guard let known = rows[author] else { return [] }
+    let start = known.firstIndex { $0.name.number > number } ?? known.endIndex
+    return Array(known[start...].prefix(most))
+  }
+
+  func firstNumber(of author: AuthorID) -> UInt64? { rows[author]?.first?.name.number }
+
+  mutating func insert(_ records: [SealedRecord]) {
+    for record in records {
+      let author = record.name.author
+      var known = rows[author] ?? []
+      if rows[author] == nil { authors.append(author) }
+      let index =
+        known.last.map { $0.name.number < record.name.number } ?? true
+        ? known.endIndex
+        : known.firstIndex { $0.name.number >= record.name.number } ?? known.endIndex
+      if index < known.endIndex, known[index].name == record.name { continue }
+      known.insert(record, at: index)
+      rows[author] = known
+    }
+  }
+
+  mutating func remove(through name: RecordNumber) {
+    guard var known = rows[name.author] else { return }
+    known.removeAll { $0.name.number <= name.number }
+    rows[name.author] = known.isEmpty ? nil : known
+    if known.isEmpty { authors.removeAll { $0 == name.author } }
   }
 }

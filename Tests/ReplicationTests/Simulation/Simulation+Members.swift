@@ -25,13 +25,13 @@ extension Simulation {
       applier.state.members[nodes[index].disk.member].map { $0.since <= applier.safe } ?? false
     if nodes[index].disk.applier.state.position == 0, !isMember,
       now - nodes[index].joinWrittenAt > 2_500,
-      nodes[index].disk.outbox.oldestKey ?? writingKey < writingKey
+      nodes[index].disk.outbox.rows.oldestKey ?? writingKey < writingKey
     {
       nodes[index].hasOldRing = false
       nodes[index].joinWrittenAt = now
       // What it wrote under an older key is nothing but its join.
-      nodes[index].disk.outbox = Outbox()
-      nodes[index].disk.outbox.start(using: &random)
+      nodes[index].disk.outbox = Outbox(MemoryRows())
+      startOutbox(index)
       write(.join(nodes[index].disk.member, safe: nil), index)
     }
     guard isMember || !settings.rules.contains(.joinsBeforeBackup) else { return }
@@ -43,11 +43,13 @@ extension Simulation {
   /// A backup arrives.
   func take(_ backup: SimulatedDisk, _ fromMember: Bool, _ index: Int) {
     guard nodes[index].isJoining else { return }
-    nodes[index].disk.replace(by: backup, rules: settings.rules)
+    do {
+      try nodes[index].disk.replace(by: backup, rules: settings.rules)
+    } catch { judge.fail("a disk could not be replaced: \(error)") }
     nodes[index].isJoining = false
     nodes[index].pendingRead = nil
     nodes[index].relay.noteReturned()
-    if nodes[index].disk.outbox.authors.isEmpty { nodes[index].disk.outbox.start(using: &random) }
+    if nodes[index].disk.outbox.rows.authors.isEmpty { startOutbox(index) }
     nodes[index].keys =
       (nodes.map(\.keys.lowerBound).max() ?? 1)...(nodes.map(\.keys.upperBound).max() ?? 1)
   }
@@ -80,11 +82,10 @@ extension Simulation {
     case 20..<22: nodes[index].cutOffUntil = now + between(300, 2_000)
     case 22:
       write(
-        .settings(channel: "bounded", mostMessages: random.oneIn(3) ? nil : UInt32(between(3, 12))),
-        index)
+        SimulatedOperation.limit(random.oneIn(3) ? nil : UInt8(between(3, 12))).body, index)
     default:
       if let message = nodes[index].disk.tables.messages.last(where: { $0.channel == "bounded" }) {
-        write(.purge(channel: "bounded", through: message.origin), index)
+        write(SimulatedOperation.purge(through: message.origin).body, index)
       }
     }
   }

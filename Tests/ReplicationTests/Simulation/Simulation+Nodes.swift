@@ -5,13 +5,20 @@ extension Simulation {
   /// Starts a process on a node's disk.
   func start(_ index: Int) {
     nodes[index].isUp = true
-    nodes[index].disk.outbox.start(using: &random, rules: settings.rules)
+    startOutbox(index)
     nodes[index].joinWrittenAt = now
     write(
       .join(
         nodes[index].disk.member,
         safe: nodes[index].isJoining ? nil : nodes[index].disk.applier.safe), index)
     add(.tick(node: index, process: nodes[index].process), after: 1)
+  }
+
+  /// Draws the author ids of a process.
+  func startOutbox(_ index: Int) {
+    do {
+      try nodes[index].disk.outbox.start(using: &random, rules: settings.rules)
+    } catch { judge.fail("an outbox could not be started: \(error)") }
   }
 
   func crash(_ index: Int) {
@@ -22,7 +29,9 @@ extension Simulation {
 
   /// Writes a record into the outbox, durably.
   @discardableResult
-  func write(_ body: Record.Body, _ index: Int, to lane: Outbox.Lane = .control) -> RecordNumber? {
+  func write(_ body: Record.Body, _ index: Int, to lane: OutboxLanes.Lane = .control)
+    -> RecordNumber?
+  {
     let key =
       nodes[index].isJoining
       ? (nodes[index].hasOldRing ? 1 : writingKey) : nodes[index].disk.applier.state.values.key
@@ -63,8 +72,10 @@ extension Simulation {
         report(index)
       }
     }
-    let records = nodes[index].relay.next(nodes[index].disk.outbox, clock)
-    if !isCutOff(index) { append(records) }
+    do {
+      let records = try nodes[index].relay.next(nodes[index].disk.outbox.rows, clock)
+      if !isCutOff(index) { append(records) }
+    } catch { judge.fail("an outbox could not be read: \(error)") }
   }
 
   private func read(_ index: Int, _ clock: Duration) {
@@ -170,7 +181,7 @@ extension Simulation {
   private func store(_ outcome: Applier.Outcome, _ index: Int) {
     switch outcome {
     case .applied(let name, let record, _):
-      nodes[index].disk.outbox.remove(through: name)
+      nodes[index].disk.outbox.rows.remove(through: name)
       guard case .leave(let member) = record.body else { break }
       expelled.insert(member)
       guard member == nodes[index].disk.member else { break }
@@ -179,7 +190,7 @@ extension Simulation {
       write(.join(nodes[index].disk.member, safe: nodes[index].disk.applier.safe), index)
     case .undone(let records, let repair):
       totals.repairs += 1
-      if settings.rules.contains(.returnsUndone) { nodes[index].disk.outbox.takeBack(records) }
+      if settings.rules.contains(.returnsUndone) { nodes[index].disk.outbox.rows.insert(records) }
       if repair.from < repair.to, settings.rules.contains(.repairsCursors) {
         nodes[index].disk.repaired.append(repair)
         write(.repair(from: repair.from, to: repair.to), index)

@@ -181,7 +181,9 @@ final class Simulation {
     // Longer than the longest delay, then until no outbox has a publication.
     let earliest = now + 4_500
     while now < limit, judge.violations.isEmpty {
-      if now > earliest, nodes.allSatisfy({ !$0.isJoining && $0.disk.outbox.count < 4 }) { break }
+      if now > earliest, nodes.allSatisfy({ !$0.isJoining && $0.disk.outbox.rows.count < 4 }) {
+        break
+      }
       guard step() else { break }
     }
     isFrozen = true
