@@ -246,3 +246,48 @@ write("json-web-encryption", [
      "pt": t.get("pt", ""), "result": t["result"]}
     for g in jwe_groups for t in g["tests"] if g["private"]["kty"] == "oct"
 ])
+
+# X25519
+write("x25519", [
+    "RFC 7748, section 6.1",
+    "C2SP/wycheproof testvectors_v1/x25519_test.json, Apache-2.0",
+], [
+    {"id": f"RFC 7748 6.1, {name}", "private": private, "public": public,
+     "shared": "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742",
+     "result": "valid"}
+    for name, private, public in [
+        ("Alice", "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a",
+         "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"),
+        ("Bob", "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
+         "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a")]
+] + wycheproof("x25519_test", first(3, lambda g, t: (t["result"], tuple(t["flags"]))),
+               ["public", "private", "shared", "result"]))
+
+# Ed25519: the published tables have no seeds, so RFC 8032 alone is signed again
+with open(os.path.join(WYCHEPROOF, "ed25519_test.json")) as file:
+    ed25519_groups = json.load(file)["testGroups"]
+ed25519_pick = first(3, lambda g, t: (t["result"], tuple(t["flags"])))
+write("ed25519", [
+    "RFC 8032, section 7.1, tests 1 to 3",
+    "C2SP/wycheproof testvectors_v1/ed25519_test.json, Apache-2.0",
+], [
+    {"id": f"RFC 8032 7.1, test {number}", "seed": seed, "pk": public, "msg": message,
+     "sig": signature, "result": "valid"}
+    for number, (seed, public, message, signature) in enumerate([
+        ("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+         "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
+        ("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+         "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+         "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"),
+        ("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+         "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
+         "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+         "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a")], 1)
+] + [
+    {"id": f"wycheproof ed25519_test {t['tcId']}", "pk": g["publicKey"]["pk"],
+     **{f: t[f] for f in ["msg", "sig", "result"]}}
+    for g in ed25519_groups for t in g["tests"] if ed25519_pick(g, t)
+])

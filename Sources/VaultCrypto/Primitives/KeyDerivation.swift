@@ -7,6 +7,7 @@ internal import Glibc
   private let pointer: OpaquePointer?
 
   static let hkdf = KeyDerivation("HKDF")
+  static let oneStep = KeyDerivation("SSKDF")
   static let pbkdf2 = KeyDerivation("PBKDF2")
 
   private init(_ name: String) {
