@@ -1,5 +1,3 @@
-internal import VaultCrypto
-
 /// Base64url (RFC 4648, section 5) without padding; trailing bits must be zero.
 ///
 /// The code has no tables and no branches on the data, because keys pass through it.
@@ -36,7 +34,7 @@ package enum Base64URL {
   }
 
   /// The base64url text of bytes that are not secret.
-  static func encode(_ bytes: [UInt8]) -> [UInt8] {
+  package static func encode(_ bytes: [UInt8]) -> [UInt8] {
     let source = unsafe bytes.span.bytes
     return unsafe [UInt8](unsafeUninitializedCapacity: encodedCount(bytes.count)) { text, count in
       count = unsafe encode(source, 0..<bytes.count, into: UnsafeMutableRawBufferPointer(text))
@@ -51,7 +49,7 @@ package enum Base64URL {
     var bitCount: UInt32 = 0
     var count = 0
     for offset in range {
-      accumulator = (accumulator & 0xFF) << 8 | UInt32(bytes.byte(offset))
+      accumulator = (accumulator & 0xFF) << 8 | UInt32(byte(bytes, offset))
       bitCount += 8
       while bitCount >= 6 {
         bitCount -= 6
@@ -66,39 +64,29 @@ package enum Base64URL {
     return count
   }
 
-  /// Decodes a text that is not secret.
-  static func decode(
-    _ bytes: RawSpan, _ range: Range<Int>, of part: String
-  ) throws(FormatFault) -> [UInt8] {
-    var decoded = [UInt8](repeating: 0, count: range.count * 3 / 4)
-    try unsafe decoded.withUnsafeMutableBufferPointer { (target) throws(FormatFault) in
-      _ = try unsafe decode(bytes, range, into: UnsafeMutableRawBufferPointer(target), of: part)
+  /// Decodes a text that is not secret; nil if the length, a character or the trailing bits are
+  /// invalid.
+  package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    let text = Array(text)
+    var decoded = [UInt8](repeating: 0, count: text.count * 3 / 4)
+    let count = unsafe decoded.withUnsafeMutableBytes { target in
+      unsafe decode(text.span.bytes, 0..<text.count, into: target)
     }
-    return decoded
-  }
-
-  /// Decodes a secret text.
-  static func decodeSecret(
-    _ bytes: RawSpan, _ range: Range<Int>, of part: String
-  ) throws(FormatFault) -> SecretBytes {
-    try unsafe SecretBytes(byteCount: range.count * 3 / 4) { (target) throws(FormatFault) in
-      _ = try unsafe decode(bytes, range, into: target, of: part)
-    }
+    return count == nil ? nil : decoded
   }
 
   /// Decodes to `target`, which must have room, and returns the number of bytes.
   ///
-  /// - Throws: a fault if the length, a character or the trailing bits are invalid.
-  static func decode(
-    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
-    of part: String
-  ) throws(FormatFault) -> Int {
+  /// It returns nil if the length, a character or the trailing bits are invalid.
+  package static func decode(
+    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
+  ) -> Int? {
     var accumulator: UInt32 = 0
     var bitCount: UInt32 = 0
     var fault: Int32 = 0
     var count = 0
     for offset in range {
-      let bits = bits(bytes.byte(offset))
+      let bits = bits(byte(bytes, offset))
       fault |= bits
       accumulator = accumulator << 6 | UInt32(truncatingIfNeeded: bits & 0x3F)
       bitCount += 6
@@ -110,9 +98,10 @@ package enum Base64URL {
       }
     }
     let trailing = accumulator & (1 << bitCount - 1)
-    guard fault >= 0, trailing == 0, range.count % 4 != 1 else {
-      throw FormatFault(part, "not canonical base64url")
-    }
-    return count
+    return fault >= 0 && trailing == 0 && range.count % 4 != 1 ? count : nil
+  }
+
+  private static func byte(_ bytes: RawSpan, _ offset: Int) -> UInt8 {
+    unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
   }
 }
