@@ -145,7 +145,7 @@ let package = Package(
     module("NegotiateAuthentication", ["MessagingClient", "FileLayer", "CGSSAPI"]),
     module("PusherEncryption", ["MessagingClient", "StrictJSON", "VaultCrypto", "CSodium"]),
     // Decides how nodes share a queue over a log: no file, no socket, no clock.
-    module("Replication", ["VaultCrypto"]),
+    module("Replication", ["StrictJSON", "VaultCrypto"]),
     // For the message server.
     module(
       "Realtime",

@@ -18,6 +18,11 @@ enum Base32 {
     return String(decoding: text, as: UTF8.self)
   }
 
+  /// Whether a text has only characters of the alphabet.
+  static func hasOnlyItsCharacters(_ text: String) -> Bool {
+    text.utf8.allSatisfy(characters.contains)
+  }
+
   /// The bytes of a text; nil for another character, a wrong length, or trailing bits that are not zero.
   static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
