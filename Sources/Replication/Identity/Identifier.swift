@@ -24,12 +24,15 @@ package enum Epoch {}
 package enum Lease {}
 /// A home that is replicated.
 package enum Shard {}
+/// A request between members, and its reply.
+package enum Exchange {}
 
 package typealias AuthorID = Identifier<Author>
 package typealias MemberID = Identifier<Replica>
 package typealias EpochID = Identifier<Epoch>
 package typealias LeaseID = Identifier<Lease>
 package typealias ShardID = Identifier<Shard>
+package typealias RequestID = Identifier<Exchange>
 
 /// What a record is known by: its author, and its place among that author's records, from 1.
 package struct RecordNumber: Sendable, Hashable, Comparable {

@@ -140,7 +140,21 @@ extension Settlement {
     writer.append(message)
     writer.append(lease)
     writer.append(epoch)
-    switch outcome {
+    outcome.write(to: &writer)
+  }
+
+  fileprivate init(_ reader: inout RecordReader) throws(RecordError) {
+    consumer = try reader.text()
+    message = try reader.origin()
+    lease = try reader.identifier()
+    epoch = try reader.identifier()
+    outcome = try Outcome(&reader)
+  }
+}
+
+extension Settlement.Outcome {
+  func write(to writer: inout RecordWriter) {
+    switch self {
     case .acknowledged: writer.append(UInt8(0))
     case .released(let countsAttempt, let reason):
       writer.append(UInt8(countsAttempt ? 1 : 2))
@@ -152,17 +166,13 @@ extension Settlement {
     }
   }
 
-  fileprivate init(_ reader: inout RecordReader) throws(RecordError) {
-    consumer = try reader.text()
-    message = try reader.origin()
-    lease = try reader.identifier()
-    epoch = try reader.identifier()
+  init(_ reader: inout RecordReader) throws(RecordError) {
     switch try reader.byte() {
-    case 0: outcome = .acknowledged
-    case 1: outcome = .released(countsAttempt: true, reason: try reader.text())
-    case 2: outcome = .released(countsAttempt: false, reason: try reader.text())
-    case 3: outcome = .rejected(reason: try reader.text())
-    case 4: outcome = .leaseEnded
+    case 0: self = .acknowledged
+    case 1: self = .released(countsAttempt: true, reason: try reader.text())
+    case 2: self = .released(countsAttempt: false, reason: try reader.text())
+    case 3: self = .rejected(reason: try reader.text())
+    case 4: self = .leaseEnded
     default: throw RecordError.unknownKind
     }
   }
