@@ -368,9 +368,10 @@ if let chosen = Context.environment["DATAVAULT_TESTS"]?.split(separator: ",").ma
   package.targets.removeAll { $0.type == .test && !chosen.contains($0.name) }
 }
 
-// For `make fuzz` alone: dependents do not see the message server as a library.
+// For `make fuzz` alone: dependents see neither the message server nor replication as a library.
 if Context.environment["DATAVAULT_FUZZ"] != nil {
   package.products.append(.library(name: "MessagingServer", targets: ["MessagingServer"]))
+  package.products.append(.library(name: "Replication", targets: ["Replication"]))
 }
 
 // For `make docs` alone: dependents need no documentation tool.

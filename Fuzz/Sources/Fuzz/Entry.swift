@@ -27,6 +27,7 @@ private struct Harness {
     case "credentials": return Harness(run: CredentialsFixture().run)
     case "challenges": return Harness(run: ChallengeFixture().run)
     case "client": return Harness(run: ClientFixture().run)
+    case "replication": return Harness(run: ReplicationFixture().run)
     case "first-page":
       let fixture = try FirstPageFixture()
       return Harness(run: fixture.run, remove: fixture.remove)
