@@ -146,6 +146,13 @@ let package = Package(
     module("PusherEncryption", ["MessagingClient", "StrictJSON", "VaultCrypto", "CSodium"]),
     // Decides how nodes share a queue over a log: no file, no socket, no clock.
     module("Replication", ["StrictJSON", "VaultCrypto"]),
+    // Brings the queue of one home through a log that several nodes share.
+    module(
+      "QueueReplication",
+      [
+        "Replication", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer",
+        grdb, logging,
+      ]),
     // For the message server.
     module(
       "Realtime",
@@ -320,6 +327,12 @@ let package = Package(
       ]),
     tests("StrictJSONTests", ["StrictJSON"]),
     tests("ReplicationTests", ["Replication", "VaultCrypto"]),
+    tests(
+      "QueueReplicationTests",
+      [
+        "QueueReplication", "Replication", "MessagingQueue", "VaultedDatabase", "DataVault",
+        "DataVaultTesting", "VaultCrypto", "FileLayer", "FileRecording", grdb, logging, system,
+      ]),
     tests(
       "ApplicationStoreTests",
       [

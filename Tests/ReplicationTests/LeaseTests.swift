@@ -67,33 +67,36 @@ import Testing
 
   @Test func `a settlement counts once, in its epoch, before its lease has ended`() throws {
     let epoch = EpochID(1)
-    let first = SettlementRule.decide(Self.settlement(7), DeliveryState(), epoch: epoch)
+    func decide(
+      _ settlement: Settlement, _ delivery: DeliveryState?, earlier: Settlement.Kind? = nil
+    ) -> SettlementRule.Decision {
+      SettlementRule.decide(settlement, delivery, earlier: earlier, epoch: epoch)
+    }
+    let first = decide(Self.settlement(7), DeliveryState())
     guard case .counts(let done) = first else {
       Issue.record("\(first)")
       return
     }
     #expect(done.end == .acknowledged)
-    #expect(SettlementRule.decide(Self.settlement(7), done, epoch: epoch) == .repeated)
-    #expect(SettlementRule.decide(Self.settlement(8), done, epoch: epoch) == .refused)
-    #expect(SettlementRule.decide(Self.settlement(7), nil, epoch: epoch) == .refused)
-    #expect(
-      SettlementRule.decide(Self.settlement(7, epoch: 2), DeliveryState(), epoch: epoch) == .refused
-    )
-    let ended = SettlementRule.decide(
-      Self.settlement(7, .leaseEnded), DeliveryState(), epoch: epoch)
+    #expect(decide(Self.settlement(7), done, earlier: .acknowledged) == .repeated)
+    #expect(decide(Self.settlement(7), nil, earlier: .acknowledged) == .repeated)
+    #expect(decide(Self.settlement(8), done) == .refused)
+    #expect(decide(Self.settlement(7), nil) == .refused)
+    #expect(decide(Self.settlement(7, epoch: 2), DeliveryState()) == .refused)
+    let ended = decide(Self.settlement(7, .leaseEnded), DeliveryState())
     guard case .counts(let next) = ended else {
       Issue.record("\(ended)")
       return
     }
     #expect(next.attemptCount == 1 && next.end == nil)
     // The same lease, but not what counted.
-    #expect(SettlementRule.decide(Self.settlement(7), next, epoch: epoch) == .refused)
+    #expect(decide(Self.settlement(7), next, earlier: .leaseEnded) == .refused)
   }
 
   @Test(arguments: [Settlement.Outcome.leaseEnded, .released(countsAttempt: true, reason: "no")])
   func `the last attempt makes a dead letter`(_ outcome: Settlement.Outcome) {
     let decision = SettlementRule.decide(
-      Self.settlement(7, outcome), DeliveryState(), epoch: EpochID(1), mostAttempts: 1)
+      Self.settlement(7, outcome), DeliveryState(), earlier: nil, epoch: EpochID(1), mostAttempts: 1)
     guard case .counts(let next) = decision else {
       Issue.record("\(decision)")
       return

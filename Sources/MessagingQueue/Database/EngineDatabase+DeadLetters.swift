@@ -48,18 +48,14 @@ extension EngineDatabase {
   /// Removes dead letters; their messages leave the log if no other consumer needs them, unless the
   /// channel keeps them.
   ///
-  /// - Parameters:
-  ///   - timetokens: the dead letters to remove; nil for all.
-  ///   - body: called with each, while the log still has its message.
+  /// - Parameter timetokens: the dead letters to remove; nil for all.
   /// - Returns: how many were removed.
   func removeDeadLetters(
-    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database,
-    _ body: (Timetoken) throws -> Void = { _ in }
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
     guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return 0 }
     var removal = MessageRemoval(db, channelID: record.channelID)
     let count = try takeDeadLetters(timetokens, of: record, db) { timetoken, _ in
-      try body(timetoken)
       if !record.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
     }
     try removal.finish()
@@ -76,21 +72,38 @@ extension EngineDatabase {
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, to target: Channel,
     maximumCount: Int, in publication: inout Publication?, _ db: Database
   ) throws -> Int {
+    let letters = try copiesOfDeadLetters(
+      timetokens, of: channel, for: consumer, to: target, maximumCount: maximumCount, db)
+    let count = try removeDeadLetters(letters.map(\.timetoken), of: channel, for: consumer, in: db)
+    _ = try publish(letters.map(\.copy), in: &publication, db)
+    return count
+  }
+
+  /// Dead letters with the messages that they become in another channel.
+  ///
+  /// - Parameter timetokens: nil for the oldest, at most `maximumCount`.
+  func copiesOfDeadLetters(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, to target: Channel,
+    maximumCount: Int, _ db: Database
+  ) throws -> [(timetoken: Timetoken, copy: Message)] {
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return [] }
     let chosen =
       try timetokens
       ?? deadLetters(
         of: channel, for: consumer, after: nil, maximumCount: maximumCount, in: db
       ).map(\.timetoken)
-    var messages: [Message] = []
-    let count = try removeDeadLetters(chosen, of: channel, for: consumer, in: db) { timetoken in
-      guard let message = try Self.message(timetoken, of: channel, db) else { return }
-      messages.append(
-        Message(
-          channel: target, payload: message.payload, headers: message.headers,
-          priority: message.priority, orderingKey: message.orderingKey))
+    return try chosen.compactMap { timetoken in
+      guard
+        try db.number(
+          "SELECT 1 FROM dead_letter WHERE consumer_id = ? AND timetoken = ?", record.id,
+          timetoken.rawValue) != nil,
+        let message = try Self.message(timetoken, of: channel, db)
+      else { return nil }
+      let copy = Message(
+        channel: target, payload: message.payload, headers: message.headers,
+        priority: message.priority, orderingKey: message.orderingKey)
+      return (timetoken, copy)
     }
-    _ = try publish(messages, in: &publication, db)
-    return count
   }
 
   private func takeDeadLetters(

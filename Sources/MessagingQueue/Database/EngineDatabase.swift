@@ -19,6 +19,8 @@ package final class EngineDatabase: Sendable {
   let writer: ObjectIdentifier
   /// The number of this boot; a hold with a smaller number has ended.
   let bootNumber: Int64
+  /// Whether the home is one of several: it has the tables of replication.
+  let isReplicated: Bool
 
   /// Makes the tables of a new database, and makes SQLite sync at each commit.
   ///
@@ -36,7 +38,9 @@ package final class EngineDatabase: Sendable {
     self.configuration = configuration
     let bootID = time.bootID
     let busyTimeout = configuration.busyTimeout
-    (writer, bootNumber) = try translatingErrors(during: "starting on the message database") {
+    (writer, bootNumber, isReplicated) = try translatingErrors(
+      during: "starting on the message database"
+    ) {
       try pool.writeWithoutTransaction { db in
         try db.execute(
           sql:
@@ -52,10 +56,26 @@ package final class EngineDatabase: Sendable {
         }
         return try db.inImmediateTransaction {
           try EngineSchema.makeNewestTables(db)
-          return (ObjectIdentifier(db), try Self.enterBoot(bootID, db))
+          return (
+            ObjectIdentifier(db), try Self.enterBoot(bootID, db),
+            try db.tableExists("replication_state")
+          )
         }
       }
     }
+  }
+
+  /// The same tables at another time.
+  init(_ tables: EngineDatabase, time: any TimeSource) {
+    self.time = time
+    pool = tables.pool
+    random = tables.random
+    configuration = tables.configuration
+    notifier = tables.notifier
+    commitCounter = tables.commitCounter
+    writer = tables.writer
+    bootNumber = tables.bootNumber
+    isReplicated = tables.isReplicated
   }
 
   /// The time on the boot clock, which neither jumps nor stops while the machine sleeps.

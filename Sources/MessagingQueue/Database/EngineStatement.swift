@@ -1,16 +1,18 @@
 internal import CSQLite
 internal import Foundation
-internal import GRDB
+package import GRDB
 
 extension Database {
   /// Runs an ``EngineStatement`` to its end.
-  func run<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws {
+  package func run<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws {
     try EngineStatement(self, sql).execute(repeat each values)
   }
 
   /// The first column of the first row of an ``EngineStatement``, which is a number; nil if there is
   /// no row.
-  func number<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws -> Int64? {
+  package func number<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws
+    -> Int64?
+  {
     try EngineStatement(self, sql).number(repeat each values)
   }
 }
@@ -28,11 +30,11 @@ extension Row {
 /// observers. That is a large part of the cost of a row in a batch. GRDB still caches the
 /// statement, begins and commits. Its observation does not see these rows, which belong to the
 /// engine and have notifications of their own.
-struct EngineStatement {
+package struct EngineStatement {
   private let statement: Statement
 
   /// - Parameter sql: with parameters `?`, or `?1`, `?2` and so on.
-  init(_ db: Database, _ sql: String) throws {
+  package init(_ db: Database, _ sql: String) throws {
     statement = try db.cachedStatement(sql: sql)
     // From here on GRDB does not check that the arguments are set.
     statement.setUncheckedArguments([])
@@ -50,7 +52,7 @@ struct EngineStatement {
   }
 
   /// Runs the statement to its end with a value for each parameter, in their order.
-  func execute<each Value: Bindable>(_ values: repeat each Value) throws {
+  package func execute<each Value: Bindable>(_ values: repeat each Value) throws {
     let handle = unsafe statement.sqliteStatement
     defer { unsafe finish(handle) }
     try unsafe bind(repeat each values, to: handle)
@@ -62,7 +64,7 @@ struct EngineStatement {
   }
 
   /// Runs the statement as far as its first row, and decodes that; nil if there is none.
-  func first<each Value: Bindable, Result>(
+  package func first<each Value: Bindable, Result>(
     _ values: repeat each Value, decode: (EngineRow) throws -> Result
   ) throws -> Result? {
     let handle = unsafe statement.sqliteStatement
@@ -96,22 +98,22 @@ struct EngineStatement {
 }
 
 /// The row of an ``EngineStatement``, while the statement stands on it.
-@safe struct EngineRow {
+@safe package struct EngineRow {
   fileprivate let handle: OpaquePointer
 
-  func number(at index: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, index) }
+  package func number(at index: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, index) }
 
-  func optionalNumber(at index: Int32) -> Int64? {
+  package func optionalNumber(at index: Int32) -> Int64? {
     unsafe sqlite3_column_type(handle, index) == SQLITE_NULL ? nil : number(at: index)
   }
 
   /// Bytes that are not UTF-8 are replaced, as by GRDB.
-  func text(at index: Int32) -> String? {
+  package func text(at index: Int32) -> String? {
     unsafe sqlite3_column_text(handle, index).map { unsafe String(cString: $0) }
   }
 
   /// Empty for NULL.
-  func bytes(at index: Int32) -> [UInt8] {
+  package func bytes(at index: Int32) -> [UInt8] {
     guard let start = unsafe sqlite3_column_blob(handle, index) else { return [] }
     let count = Int(unsafe sqlite3_column_bytes(handle, index))
     return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
@@ -119,7 +121,7 @@ struct EngineStatement {
 }
 
 /// A value that SQLite can store.
-protocol Bindable {
+package protocol Bindable {
   /// Binds the value, as a copy, to a parameter and returns SQLite's result code.
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32
 }
@@ -129,7 +131,7 @@ extension Int64: Bindable {}
 extension Int: Bindable {}
 
 extension String: Bindable {
-  func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+  package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
     // The pointer is never nil, as a C string ends with a zero.
     unsafe withCString { characters in
       unsafe sqlite3_bind_text64(
@@ -139,7 +141,7 @@ extension String: Bindable {
 }
 
 extension [UInt8]: Bindable {
-  func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+  package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
     // SQLite would store NULL for a nil pointer.
     if isEmpty { return unsafe sqlite3_bind_zeroblob(statement, index, 0) }
     return unsafe withUnsafeBytes { bytes in
@@ -150,7 +152,7 @@ extension [UInt8]: Bindable {
 }
 
 extension Optional: Bindable where Wrapped: Bindable {
-  func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+  package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
     switch self {
     case .some(let value): unsafe value.bind(to: statement, at: index)
     case .none: unsafe sqlite3_bind_null(statement, index)

@@ -100,7 +100,7 @@ struct Publication {
       """, now, Self.forgottenAtOnce)
     try db.run(
       "INSERT OR REPLACE INTO deduplication VALUES (?, ?, ?, ?)", channelID, id, timetoken.rawValue,
-      now + WallTime.ticks(of: tables.configuration.deduplicationWindow))
+      now + WallTime.ticks(of: tables.deduplicationWindow))
   }
 
   /// When the message is due; nil for now or the past.

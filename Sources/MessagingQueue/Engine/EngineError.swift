@@ -111,6 +111,8 @@ extension EngineError.Code {
   public static let channelMissing = Self("channelMissing")
   /// The file of messages to import does not exist.
   public static let fileMissing = Self("fileMissing")
+  /// The home is one of several, and this process or this operation cannot change it.
+  public static let replicated = Self("replicated")
   /// A file of messages is invalid; the message names the line.
   public static let invalidFile = Self("invalidFile")
   /// The vault failed; ``EngineError/underlying`` has its error.

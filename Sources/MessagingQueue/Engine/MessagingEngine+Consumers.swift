@@ -13,9 +13,7 @@ extension MessagingEngine {
   public func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
   ) async throws(EngineError) {
-    try await commit(during: "adding a consumer") { tables, db in
-      try tables.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts, in: db)
-    }
+    _ = try await perform(.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts))
   }
 
   /// Whether a channel has a consumer, for a server that asks a right of who adds one.
@@ -44,9 +42,7 @@ extension MessagingEngine {
   public func removeConsumer(
     _ consumer: Consumer, of channel: Channel
   ) async throws(EngineError) -> Bool {
-    try await commit(during: "removing a consumer") { tables, db in
-      try tables.removeConsumer(consumer, of: channel, in: db)
-    }
+    try await perform(.removeConsumer(consumer, of: channel)).count == 1
   }
 
   /// A consumer's dead letters in the order of the log, at most `maximumCount` of them.
@@ -71,9 +67,7 @@ extension MessagingEngine {
   public func redrive(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
-    try await commit(during: "redriving") { tables, db in
-      try tables.redrive(timetokens, of: channel, for: consumer, in: db)
-    }
+    Int(try await perform(.redrive(timetokens, of: channel, for: consumer)).count)
   }
 
   /// Removes dead letters for good.
@@ -84,8 +78,6 @@ extension MessagingEngine {
   public func removeDeadLetters(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
-    try await commit(during: "removing dead letters") { tables, db in
-      try tables.removeDeadLetters(timetokens, of: channel, for: consumer, in: db)
-    }
+    Int(try await perform(.removeDeadLetters(timetokens, of: channel, for: consumer)).count)
   }
 }

@@ -55,9 +55,7 @@ extension MessagingEngine {
   public func cancel(
     _ timetokens: [Timetoken], of channel: Channel
   ) async throws(EngineError) -> [Timetoken] {
-    try await commit(during: "cancelling") { tables, db in
-      try tables.cancel(timetokens, of: channel, in: db)
-    }
+    try await perform(.cancel(timetokens, of: channel)).passed.map(Timetoken.init(unchecked:))
   }
 
   /// Publishes a consumer's dead letters to another channel, and removes them.
@@ -80,10 +78,27 @@ extension MessagingEngine {
       let chosen = rest.map { Array($0.prefix(atOnce)) }
       if chosen?.isEmpty == true { return total }
       rest = rest?.dropFirst(atOnce)
-      let count = try await move(chosen, of: channel, for: consumer, to: target, atOnce)
+      let count =
+        isReplicated
+        ? try await republish(chosen, of: channel, for: consumer, to: target, atOnce)
+        : try await move(chosen, of: channel, for: consumer, to: target, atOnce)
       total += count
       if chosen == nil, count < atOnce { return total }
     }
+  }
+
+  /// Publishes dead letters through the log, then removes them: an end of the process between both leaves them twice.
+  private func republish(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, to target: Channel,
+    _ maximumCount: Int
+  ) async throws(EngineError) -> Int {
+    let letters = try await access.read(during: "moving dead letters") { [tables] db in
+      try tables.copiesOfDeadLetters(
+        timetokens, of: channel, for: consumer, to: target, maximumCount: maximumCount, db)
+    }
+    if letters.isEmpty { return 0 }
+    try await publish(letters.map(\.copy))
+    return try await removeDeadLetters(letters.map(\.timetoken), of: channel, for: consumer)
   }
 
   private func move(

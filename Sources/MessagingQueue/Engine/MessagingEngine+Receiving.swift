@@ -23,14 +23,27 @@ extension MessagingEngine {
     let deadline = ContinuousClock.now + timeout
     while true {
       let generation = notifier.generation
-      let reception = try await commit(during: "receiving") { tables, db in
-        try tables.receive(
-          from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
-      }
+      let reception = try await receive(from: channel, for: consumer, maximumCount, lease)
       if reception.stoppedEarly { continue }
       let rest = deadline - .now
       if !reception.deliveries.isEmpty || rest <= .zero { return reception.deliveries }
       try await waitForMessages(of: channel, for: consumer, after: generation, upTo: rest)
+    }
+  }
+
+  /// Leases what there is.
+  private func receive(
+    from channel: Channel, for consumer: Consumer, _ maximumCount: Int, _ lease: Duration
+  ) async throws(EngineError) -> EngineDatabase.Reception {
+    if let replica = try replica() {
+      try requireRunning()
+      return EngineDatabase.Reception(
+        deliveries: try await replica.receive(
+          from: channel, for: consumer, maximumCount: maximumCount, lease: lease))
+    }
+    return try await commit(during: "receiving") { tables, db in
+      try tables.receive(
+        from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
     }
   }
 
@@ -47,8 +60,9 @@ extension MessagingEngine {
     let next = try await access.read(during: "receiving") { [tables] db in
       try tables.timeUntilNextReturn(of: channel, for: consumer, db)
     }
+    let interval = try replica()?.receiveInterval ?? limit
     let wake = await notifier.waitForChange(
-      after: seen, in: [channel], within: min(limit, next ?? limit))
+      after: seen, in: [channel], within: min(limit, next ?? limit, interval))
     if wake == .cancelled {
       throw EngineError(
         .cancelled, "receiving was cancelled; nothing was leased", hint: "call it again")

@@ -92,6 +92,10 @@ extension MessagingEngine {
       try requireRunning()
       return []
     }
+    if let replica = try replica() {
+      try requireRunning()
+      return try await replica.settle(tokens, settlement).deadLettered(of: tokens, settlement)
+    }
     return try await commit(during: settlement.operation) { tables, db in
       try tables.settle(tokens, settlement, in: db)
     }.deadLettered(of: tokens, settlement)

@@ -73,9 +73,29 @@ extension MessagingEngine {
   public func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
+    try requireOnlyHome(
+      during: "publishing in a transaction", hint: "use post, which needs no place in the log")
     try tables.check(messages)
     return try join(db, during: "publishing") { tables, publication in
       messages.isEmpty ? [] : try tables.publish(messages, in: &publication, db)
+    }
+  }
+
+  /// Publishes messages, all or none, in the caller's transaction, without their places in the log: both are
+  /// committed, or neither is.
+  ///
+  /// Unlike ``publish(_:in:)-([Message],_)``, it also works on a home that is one of several: ``post(_:)-([Message])``.
+  ///
+  /// - Throws: the errors of ``publish(_:in:)-([Message],_)``.
+  public func post(_ messages: [Message], in db: Database) throws(EngineError) {
+    guard let replica = try replica() else {
+      try publish(messages, in: db)
+      return
+    }
+    try tables.check(messages)
+    _ = try join(db, during: "publishing") { _, _ in
+      try DatabaseSize.requireSpace(db)
+      if !messages.isEmpty { _ = try replica.post(messages, in: db) }
     }
   }
 }
@@ -113,6 +133,8 @@ extension MessagingEngine {
     lease: Duration = .seconds(30), in db: Database
   ) throws(EngineError) -> [Delivery] {
     try Self.check(maximumCount: maximumCount, lease: lease)
+    try requireOnlyHome(
+      during: "receiving in a transaction", hint: "receive without a transaction")
     return try join(db, during: "receiving") { tables, _ in
       while true {
         let reception = try tables.receive(
@@ -211,6 +233,8 @@ extension MessagingEngine {
     _ tokens: [LeaseToken], _ settlement: Settlement, in db: Database
   ) throws(EngineError) -> [LeaseToken] {
     try settlement.check()
+    try requireOnlyHome(
+      during: "\(settlement.operation) in a transaction", hint: "settle after the transaction")
     return try join(db, during: settlement.operation) { tables, _ in
       try tables.settle(tokens, settlement, in: db)
     }.deadLettered(of: tokens, settlement)

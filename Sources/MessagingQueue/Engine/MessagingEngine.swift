@@ -28,7 +28,7 @@ public final class MessagingEngine: Sendable {
   public let configuration: EngineConfiguration
 
   /// Counts what uses the pool, so that it closes only after the last user.
-  let access: PoolAccess
+  package let access: PoolAccess
   let databasePath: FilePath
   package let tables: EngineDatabase
   package let commits: CommitQueue
@@ -48,6 +48,9 @@ public final class MessagingEngine: Sendable {
   let upkeep = Mutex<Task<Void, Never>?>(nil)
   /// The session socket, if this engine has one of its own.
   let socket = Mutex<EngineSocket?>(nil)
+  /// What sends changes through the log of a replicated home.
+  let attachedReplica = Mutex<(any EngineReplica)?>(nil)
+  let posts: PostQueue
   /// Nil if no backend takes metrics.
   let metrics: EngineMetrics?
   /// The task that sets the gauges.
@@ -104,6 +107,7 @@ public final class MessagingEngine: Sendable {
       metrics?.record(report)
       didCommit()
     }
+    posts = PostQueue(commits)
     self.metrics = metrics
     self.didCommit = didCommit
     self.anchors = anchors
@@ -146,7 +150,30 @@ public final class MessagingEngine: Sendable {
     try requireRunning()
     try tables.check(messages)
     if messages.isEmpty { return [] }
-    return try await commits.publish(messages, on: tables)
+    guard let replica = try replica() else {
+      return try await commits.publish(messages, on: tables)
+    }
+    let (record, range) = try await posts.post(messages, to: replica)
+    return Array(try await replica.places(of: record)[range])
+  }
+
+  /// Publishes one message, without waiting for its place in the log; see ``post(_:)-([Message])``.
+  public func post(_ message: Message) async throws(EngineError) { try await post([message]) }
+
+  /// Publishes messages in the order given, all or none, without waiting for their places in the log.
+  ///
+  /// On return they are on the disk. On a home that is one of several they are in its outbox then: they get their
+  /// places, and reach the other nodes and receivers, when the brokers have them. So this works without a network.
+  ///
+  /// - Throws: the errors of ``publish(_:)-(Message)``, for all messages together.
+  public func post(_ messages: [Message]) async throws(EngineError) {
+    guard let replica = try replica() else {
+      try await publish(messages)
+      return
+    }
+    try requireRunning()
+    try tables.check(messages)
+    if !messages.isEmpty { _ = try await posts.post(messages, to: replica) }
   }
 
   /// Counts messages, consumers and dead letters of every channel in one snapshot.

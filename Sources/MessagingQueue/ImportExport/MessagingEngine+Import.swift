@@ -37,6 +37,8 @@ extension MessagingEngine {
     progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
     try requireRunning()
+    try requireOnlyHome(
+      during: "importing", hint: "publish the messages, or import before the home is replicated")
     let checked = try await onBlockingThread("datavault.import") {
       [tables] () throws(EngineError) in
       try ImportCheck.run(

@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 
 /// The part of a channel's row that readers of its log use.
 struct KnownChannel: Sendable {
@@ -78,7 +78,7 @@ extension EngineDatabase {
   }
 
   /// The greatest timetoken that was ever assigned.
-  static func highWater(_ db: Database) throws -> Int64 {
+  package static func highWater(_ db: Database) throws -> Int64 {
     let highWater = try db.number("SELECT timetoken_high_water FROM engine")
     guard let highWater else { throw EngineError.engineRowMissing }
     return highWater

@@ -86,13 +86,17 @@ extension MessagingEngine {
   ///   `outcomeUnknown`, `cancelled`.
   package func reservePlaces(count: Int64) async throws(EngineError) -> ClosedRange<Int64> {
     try requireRunning()
-    // Not through commit(during:_:): an event that is not stored takes nothing from the reserve of the disk.
-    return try await commits.run(during: "reserving places") { [tables] db in
-      var clock = try TimetokenClock(db, now: tables.time.now)
-      let places = try clock.reserve(count)
-      try clock.store(db)
-      return places
-    }
+    let operation = QueueOperation.reservePlaces(count: count)
+    // Not through perform(_:): an event that is not stored takes nothing from the reserve of the disk.
+    let first =
+      if let replica = try replica() {
+        try await replica.perform(operation).count
+      } else {
+        try await commits.run(during: operation.name) { [tables] db in
+          try operation.run(tables, db).count
+        }
+      }
+    return first...first + count - 1
   }
 
   /// The wall clock's time in the unit of timetokens.

@@ -12,7 +12,7 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
 
   let consumerID: Int64
   let timetoken: Timetoken
-  let secret: [UInt8]
+  package let secret: [UInt8]
 
   init(consumerID: Int64, timetoken: Timetoken, secret: [UInt8]) {
     self.consumerID = consumerID

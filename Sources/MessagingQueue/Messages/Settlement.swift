@@ -1,16 +1,21 @@
 /// What a receiver does about deliveries, with its arguments.
-enum Settlement: Sendable {
+package enum Settlement: Sendable {
   case acknowledgement
   case release(after: Duration, reason: String?, countsAttempt: Bool)
   case rejection(reason: String)
   case `extension`(by: Duration)
 
   /// The tokens for which a settlement had another outcome.
-  struct Outcome: Sendable {
+  package struct Outcome: Sendable {
     /// Tokens that settle nothing.
-    var unknown: [LeaseToken] = []
+    package var unknown: [LeaseToken] = []
     /// Tokens of a release whose messages became dead letters.
-    var deadLettered: [LeaseToken] = []
+    package var deadLettered: [LeaseToken] = []
+
+    package init(unknown: [LeaseToken] = [], deadLettered: [LeaseToken] = []) {
+      self.unknown = unknown
+      self.deadLettered = deadLettered
+    }
 
     /// - Throws: `unknownLease` if tokens settle nothing; all others are settled.
     func deadLettered(
@@ -27,7 +32,7 @@ enum Settlement: Sendable {
   }
 
   /// The name of the operation, for errors.
-  var operation: String {
+  package var operation: String {
     switch self {
     case .acknowledgement: "acknowledging"
     case .release: "releasing"

@@ -3,21 +3,13 @@ internal import GRDB
 /// The retention of all channels of an application: small transactions, between which other callers write.
 package struct ApplicationSweep: Sendable {
   private let application: String
-  private let before: Timetoken
-  /// The numbers of the channels whose old messages were not looked at yet.
-  private var channels: ArraySlice<Int64> = []
-  /// How far the first of them was looked at.
-  private var last: Timetoken?
-  /// Messages removed.
-  private(set) var removedCount = 0
+  /// Older messages are removed.
+  let before: Timetoken
 
-  /// - Parameter before: older messages are removed.
   init(_ application: String, before: Timetoken) {
     self.application = application
     self.before = before
   }
-
-  var hasMessages: Bool { !channels.isEmpty }
 
   /// The names of the application's channels: after its own row, and before this.
   private var namesEnd: String { application + "0" }
@@ -28,24 +20,10 @@ package struct ApplicationSweep: Sendable {
       AND EXISTS (SELECT 1 FROM message WHERE channel_id = channel.id AND timetoken < ?)
     """
 
-  /// Looks up the channels with messages to remove.
-  mutating func findMessages(_ db: Database) throws {
-    let ids = try Int64.fetchAll(
+  /// The channels with messages to remove, by their numbers.
+  func channelsWithOldMessages(_ db: Database) throws -> [Int64] {
+    try Int64.fetchAll(
       db.cachedStatement(sql: Self.selectOld), arguments: [rowName, namesEnd, before.rawValue])
-    channels = ids[...]
-  }
-
-  /// Looks at up to `count` messages, and removes those that no consumer needs.
-  mutating func removeMessages(count: Int, _ db: Database) throws {
-    var rest = count
-    while rest > 0, let channel = channels.first {
-      var sweep = try RetentionSweep(channel, Retention(), oldestKept: before.rawValue, db)
-      let step = try sweep?.run(after: last, count: rest) ?? RetentionSweep.Step()
-      removedCount += step.removedCount
-      last = step.last
-      if last == nil { channels.removeFirst() }
-      rest -= max(step.passedCount, 1)
-    }
   }
 
   /// Has channels of an older version keep acknowledged messages.
@@ -131,36 +109,60 @@ extension MessagingEngine {
   package func sweepApplication(
     named name: String, before: Timetoken
   ) async throws(EngineError) -> Int {
-    let start = ApplicationSweep(name, before: before)
-    var (sweep, hasForgetfulChannels) = try await access.read(during: "retention") { db in
-      var sweep = start
-      try sweep.findMessages(db)
-      return (sweep, try sweep.hasForgetfulChannels(db))
+    if let replica = try replica(), !replica.sweeps { return 0 }
+    let sweep = ApplicationSweep(name, before: before)
+    var (channels, hasForgetfulChannels) = try await access.read(during: "retention") { db in
+      (try sweep.channelsWithOldMessages(db)[...], try sweep.hasForgetfulChannels(db))
     }
-    if hasForgetfulChannels {
-      try await commit(during: "retention") { _, db in try start.keepAcknowledged(db) }
-    }
-    while sweep.hasMessages {
-      sweep = try await commit(during: "retention") { [sweep] tables, db in
-        var next = sweep
-        try next.removeMessages(count: Self.messagesAtOnce, db)
-        let count = next.removedCount - sweep.removedCount
-        tables.commitCounter?.note { $0.retired += count }
-        return next
-      }
+    if hasForgetfulChannels { _ = try await perform(.keepAcknowledged(application: name)) }
+    var removedCount = 0
+    var last: Timetoken?
+    while !channels.isEmpty {
+      let step = try await perform(
+        .sweepApplication(
+          name, before: before, channels: Array(channels.prefix(Self.messagesAtOnce)), after: last,
+          count: Self.messagesAtOnce))
+      removedCount += Int(step.count)
+      last = step.last
+      channels.removeFirst(step.passed.count)
     }
     let now = clockTicks
-    var channels = try await access.read(during: "retention") { db in
-      try start.emptyChannels(now: now, db)
+    var empty = try await access.read(during: "retention") { db in
+      try sweep.emptyChannels(now: now, db)
     }[...]
-    while !channels.isEmpty {
-      let next = channels.prefix(Self.messagesAtOnce)
-      channels.removeFirst(next.count)
-      try await commit(during: "retention") { _, db in
-        try start.removeChannels(next, now: now, db)
-      }
+    while !empty.isEmpty {
+      let next = Array(empty.prefix(Self.messagesAtOnce))
+      empty.removeFirst(next.count)
+      _ = try await perform(.removeChannels(application: name, before: before, next))
     }
-    return sweep.removedCount
+    return removedCount
+  }
+}
+
+extension EngineDatabase {
+  /// Looks at up to `count` messages of channels, and removes those that no consumer needs.
+  ///
+  /// - Parameters:
+  ///   - channels: at least one for each message that is looked at.
+  ///   - start: how far the first of them was looked at.
+  func sweepApplication(
+    _ sweep: ApplicationSweep, _ channels: [Int64], after start: Timetoken?, count: Int,
+    _ db: Database
+  ) throws -> QueueOperation.Result {
+    var result = QueueOperation.Result(last: start)
+    var rest = count
+    for channel in channels where rest > 0 {
+      var channelSweep = try RetentionSweep(
+        channel, Retention(), oldestKept: sweep.before.rawValue, db)
+      let step = try channelSweep?.run(after: result.last, count: rest) ?? RetentionSweep.Step()
+      result.count += Int64(step.removedCount)
+      result.last = step.last
+      if step.last != nil { break }
+      result.passed.append(channel)
+      rest -= max(step.passedCount, 1)
+    }
+    commitCounter?.note { $0.retired += Int(result.count) }
+    return result
   }
 }
 

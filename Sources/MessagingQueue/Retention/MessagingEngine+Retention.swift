@@ -15,9 +15,7 @@ extension MessagingEngine {
     _ retention: Retention, of channel: Channel
   ) async throws(EngineError) {
     try retention.check()
-    try await commit(during: "setting a retention") { _, db in
-      try EngineDatabase.setRetention(retention, of: channel, db)
-    }
+    _ = try await perform(.setRetention(retention, of: channel))
   }
 
   /// How long a channel keeps messages; for one that does not exist, how long it would.
@@ -72,9 +70,8 @@ extension MessagingEngine {
     while true {
       let count: Int
       do throws(EngineError) {
-        count = try await commit(during: "purging") { [atOnce] tables, db in
-          try tables.purge(channel, after: start, before: end, count: atOnce, in: db)
-        }
+        count = Int(
+          try await perform(.purge(channel, after: start, before: end, count: atOnce)).count)
       } catch {
         // Removing overwrites: large messages need as much room in the log.
         guard error.code == .diskFull, atOnce > 1 else { throw error }
@@ -147,17 +144,17 @@ extension MessagingEngine {
   ///
   /// - Returns: how many messages were removed.
   private func sweep() async throws(EngineError) -> Int {
-    let channels = try await commit(during: "looking for limits") { _, db in
+    if let replica = try replica(), !replica.sweeps { return 0 }
+    let channels = try await access.read(during: "looking for limits") { db in
       try EngineDatabase.limitedChannels(db)
     }
     var total = 0
     for channel in channels {
       var last: Timetoken?
       repeat {
-        let step = try await commit(during: "retention") { [last] tables, db in
-          try tables.sweep(channel, after: last, count: Self.messagesAtOnce, in: db)
-        }
-        total += step.removedCount
+        let step = try await perform(
+          .sweep(channel, after: last, count: Self.messagesAtOnce))
+        total += Int(step.count)
         last = step.last
       } while last != nil
     }

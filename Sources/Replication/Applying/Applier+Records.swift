@@ -39,13 +39,15 @@ extension Applier {
         if part.isContinued {
           author.partCount += 1
           guard author.partCount < RecordPart.mostCount else { throw Alarm.unreadable(name) }
-          try tables.keepShare(part.share, name)
+          try tables.keepShare(part.share, name, at: entry.sequence)
         } else {
           let earlier = author.partCount > 0 ? try tables.shares(of: name.author) : []
           guard let whole = try? Record(decoding: earlier.flatMap { $0 } + part.share) else {
             throw Alarm.unreadable(name)
           }
-          if author.partCount > 0 { try tables.dropShares(of: name.author) }
+          if author.partCount > 0 {
+            try tables.dropShares(of: name.author, at: entry.sequence)
+          }
           author.partCount = 0
           record = whole
         }

@@ -10,13 +10,13 @@ package protocol ReplicatedTables {
     _ clock: inout TimetokenRule) throws
 
   /// Stores the share of a record whose last part has not come.
-  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber) throws
+  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber, at position: UInt64) throws
 
   /// The shares that an author has, in their order.
   func shares(of author: AuthorID) throws -> [[UInt8]]
 
-  /// Removes the shares that an author has.
-  mutating func dropShares(of author: AuthorID) throws
+  /// An author's record is complete, and its shares are used.
+  mutating func dropShares(of author: AuthorID, at position: UInt64) throws
 
   /// Stores what undoes the record that was just applied or skipped, with its bytes.
   mutating func keep(_ record: SealedRecord, _ element: Tail.Element) throws
@@ -42,6 +42,19 @@ package struct Applier: Sendable {
   let rules: SafetyRules
 
   package init(rules: SafetyRules = .all) { self.rules = rules }
+
+  /// The authors and members that differ from what the database has, after the last batch.
+  package private(set) var changed = Changed()
+
+  package struct Changed: Sendable {
+    package fileprivate(set) var authors: Set<AuthorID> = []
+    package fileprivate(set) var members: Set<MemberID> = []
+
+    fileprivate mutating func note(_ change: ShardState.Change) {
+      if let author = change.author { authors.insert(author.id) }
+      if let member = change.member { members.insert(member.id) }
+    }
+  }
 
   /// Goes on from what a database has stored.
   ///
@@ -118,6 +131,14 @@ package struct Applier: Sendable {
     case diverged(MemberID, at: UInt64)
   }
 
+  /// Whether a part of the log changes nothing: it has no more than the last applied record, and none leaves the tail.
+  package func isIdle(_ batch: Batch, syncInterval: Duration) -> Bool {
+    guard comparedThrough == nil, batch.last == state.position, batch.entries.count <= 1,
+      state.position == 0 || isExpected(batch.entries.first, at: state.position)
+    else { return false }
+    return tail.elements.first.map { $0.readAt > batch.sentAt - syncInterval } ?? true
+  }
+
   /// Takes a part of the log.
   ///
   /// - Parameters:
@@ -130,6 +151,7 @@ package struct Applier: Sendable {
     _ batch: Batch, syncInterval: Duration, into tables: inout some ReplicatedTables,
     outcomes: inout [Outcome], open: (SealedRecord) throws -> [UInt8]
   ) throws {
+    changed = Changed()
     guard try compare(batch, &tables, &outcomes) else { return }
     for entry in batch.entries where entry.sequence > state.position {
       if entry.sequence != state.position + 1, rules.contains(.refusesTrimmedLog) {
@@ -202,6 +224,7 @@ package struct Applier: Sendable {
     _ element: Tail.Element, _ record: SealedRecord, _ tables: inout some ReplicatedTables
   ) throws {
     try tables.keep(record, element)
+    changed.note(element.before)
     tail.append(element)
   }
 
@@ -209,7 +232,10 @@ package struct Applier: Sendable {
     after position: UInt64, _ tables: inout some ReplicatedTables, _ outcomes: inout [Outcome]
   ) throws {
     let highWater = state.values.highWater
-    while state.position > position, let element = tail.removeLast() { state.undo(element.before) }
+    while state.position > position, let element = tail.removeLast() {
+      changed.note(element.before)
+      state.undo(element.before)
+    }
     outcomes.append(
       .undone(
         try tables.undo(after: position),

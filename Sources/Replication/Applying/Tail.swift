@@ -34,7 +34,7 @@ package struct RecordPlace: Sendable, Hashable {
     self.digest = digest
   }
 
-  init(_ entry: LogEntry) {
+  package init(_ entry: LogEntry) {
     self.init(
       sequence: entry.sequence, storedAt: entry.storedAt, name: entry.record.name,
       key: entry.record.key, digest: entry.record.digest)

@@ -37,7 +37,7 @@ package struct TimetokenRule: Sendable {
   }
 
   /// Makes all later timetokens greater than this one.
-  mutating func raise(to timetoken: Int64) {
+  package mutating func raise(to timetoken: Int64) {
     highWater = max(highWater, min(timetoken, Self.greatest))
   }
 

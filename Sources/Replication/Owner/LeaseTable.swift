@@ -35,8 +35,8 @@ package struct LeaseTable: Sendable {
   package enum Decision: Sendable, Hashable {
     /// Write the settlement, then call ``LeaseTable/begin(_:as:)``.
     case write(Key)
-    /// It is under way: answer when it is read back.
-    case wait
+    /// It is under way: answer when this record is read back.
+    case wait(RecordNumber)
     /// This lease is not known here: the tables tell whether it has settled.
     case unknown
   }
@@ -101,7 +101,14 @@ package struct LeaseTable: Sendable {
   /// Decides about a settlement; a lease that has ended counts until its end is written.
   package func decide(_ lease: LeaseID) -> Decision {
     guard let key = keys[lease], let held = held[key], held.lease == lease else { return .unknown }
-    return held.settlement == nil ? .write(key) : .wait
+    return held.settlement.map { .wait($0) } ?? .write(key)
+  }
+
+  /// Whether a message waits, as it is leased, or another one with its ordering key is.
+  package func isWaiting(_ key: Key, orderingKey: String?) -> Bool {
+    if held[key] != nil { return true }
+    guard let orderingKey else { return false }
+    return ordering[OrderingSlot(consumer: key.consumer, key: orderingKey)] != nil
   }
 
   /// Notes that a settlement is in the outbox.

@@ -1,12 +1,14 @@
 /// Writes the fields of a record, big endian.
-struct RecordWriter {
-  private(set) var bytes: [UInt8] = []
+package struct RecordWriter {
+  package private(set) var bytes: [UInt8] = []
 
-  mutating func append(_ byte: UInt8) { bytes.append(byte) }
+  package init() {}
 
-  mutating func append(_ raw: [UInt8]) { bytes += raw }
+  package mutating func append(_ byte: UInt8) { bytes.append(byte) }
 
-  mutating func append<Number: FixedWidthInteger & UnsignedInteger>(_ number: Number) {
+  package mutating func append(_ raw: [UInt8]) { bytes += raw }
+
+  package mutating func append<Number: FixedWidthInteger & UnsignedInteger>(_ number: Number) {
     var shift = Number.bitWidth
     while shift > 0 {
       shift -= 8
@@ -14,34 +16,35 @@ struct RecordWriter {
     }
   }
 
-  mutating func append<Kind>(_ identifier: Identifier<Kind>) { append(identifier.value) }
+  package mutating func append<Kind>(_ identifier: Identifier<Kind>) { append(identifier.value) }
 
-  mutating func append(_ number: RecordNumber) {
+  package mutating func append(_ number: RecordNumber) {
     append(number.author)
     append(number.number)
   }
 
-  mutating func append(_ origin: MessageOrigin) {
+  package mutating func append(_ origin: MessageOrigin) {
     append(origin.record)
     append(origin.index)
   }
 
   /// Writes the length in two bytes, then UTF-8.
-  mutating func append(_ text: String) {
+  package mutating func append(_ text: String) {
     let utf8 = Array(text.utf8.prefix(Int(UInt16.max)))
     append(UInt16(utf8.count))
     append(utf8)
   }
 
   /// Writes the length in four bytes, then the bytes.
-  mutating func appendBlock(_ block: [UInt8]) {
+  package mutating func appendBlock(_ block: [UInt8]) {
     append(UInt32(block.count))
     append(block)
   }
 
   /// Writes a byte that says whether there is a value, then the value.
-  mutating func appendOptional<Value>(_ value: Value?, _ write: (inout RecordWriter, Value) -> Void)
-  {
+  package mutating func appendOptional<Value>(
+    _ value: Value?, _ write: (inout RecordWriter, Value) -> Void
+  ) {
     append(UInt8(value == nil ? 0 : 1))
     if let value { write(&self, value) }
   }

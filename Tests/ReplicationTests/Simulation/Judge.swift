@@ -215,21 +215,19 @@ struct Judge {
         "lost: \(publication.payload), acknowledged as \(publication.acknowledgement.map { "\($0)" } ?? "")"
       )
     }
-    for (key, state) in first.disk.tables.deliveries
-    where state.results.contains(where: { grants[$0.lease]?.key != key }) {
+    for (lease, (_, key)) in first.disk.tables.settled where grants[lease]?.key != key {
       fail("\(key.message.record.number) was settled by the lease of another message")
     }
     for settlement in done.values where !forgottenLeases.contains(settlement.lease) {
       let key = LeaseTable.Key(consumer: settlement.consumer, message: settlement.message)
       let state = first.disk.tables.deliveries[key]
-      let isKept =
+      let hasEnded =
         switch settlement.outcome {
-        case .acknowledged:
-          state?.end == .acknowledged && state?.results.last?.lease == settlement.lease
-        case .rejected: state?.end == .dead && state?.results.last?.lease == settlement.lease
-        case .released, .leaseEnded: state?.hasCounted(settlement) == true
+        case .acknowledged: state?.end == .acknowledged
+        case .rejected: state?.end == .dead
+        case .released, .leaseEnded: true
         }
-      if !isKept, first.disk.tables.message(settlement.message)?.isRemoved != true {
+      if !hasEnded || !first.disk.tables.hasCounted(settlement), first.disk.tables.message(settlement.message)?.isRemoved != true {
         fail(
           "a settlement that was answered with done is lost: \(settlement.outcome) \(String(describing: state))"
         )

@@ -24,6 +24,7 @@ struct SimulatedTables: ReplicatedTables {
     case limit(UInt8?)
     case share(AuthorID, [[UInt8]])
     case position(String, Int)
+    case settled(LeaseID)
   }
 
   private struct Entry {
@@ -41,6 +42,8 @@ struct SimulatedTables: ReplicatedTables {
   let rules: SafetyRules
   private(set) var messages: [Message] = []
   private(set) var deliveries: [LeaseTable.Key: DeliveryState] = [:]
+  /// The settlements that counted, by their leases.
+  private(set) var settled: [LeaseID: (kind: Settlement.Kind, key: LeaseTable.Key)] = [:]
   /// How many messages from the first on each consumer is done with.
   private(set) var positions: [String: Int] = [:]
   private var indexes: [MessageOrigin: Int] = [:]
@@ -83,14 +86,14 @@ struct SimulatedTables: ReplicatedTables {
     }
   }
 
-  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber) {
+  mutating func keepShare(_ share: [UInt8], _ name: RecordNumber, at position: UInt64) {
     changes.append(.share(name.author, shares[name.author] ?? []))
     shares[name.author, default: []].append(share)
   }
 
   func shares(of author: AuthorID) -> [[UInt8]] { shares[author] ?? [] }
 
-  mutating func dropShares(of author: AuthorID) {
+  mutating func dropShares(of author: AuthorID, at position: UInt64) {
     changes.append(.share(author, shares[author] ?? []))
     shares[author] = nil
   }
@@ -150,9 +153,11 @@ struct SimulatedTables: ReplicatedTables {
     guard let index = indexes[origin], !messages[index].isRemoved else { return }
     let key = LeaseTable.Key(consumer: settlement.consumer, message: origin)
     let decision = SettlementRule.decide(
-      settlement, deliveries[key] ?? DeliveryState(), epoch: epoch, mostAttempts: Self.mostAttempts,
-      rules: rules)
+      settlement, deliveries[key] ?? DeliveryState(), earlier: settled[settlement.lease]?.kind,
+      epoch: epoch, mostAttempts: Self.mostAttempts, rules: rules)
     guard case .counts(let next) = decision else { return }
+    changes.append(.settled(settlement.lease))
+    settled[settlement.lease] = (settlement.outcome.kind, key)
     changes.append(.delivery(key, deliveries[key]))
     deliveries[key] = next
     let old = positions[settlement.consumer] ?? 0
@@ -167,6 +172,11 @@ struct SimulatedTables: ReplicatedTables {
   private func isDone(_ index: Int, _ consumer: String) -> Bool {
     let key = LeaseTable.Key(consumer: consumer, message: messages[index].origin)
     return messages[index].isRemoved || deliveries[key]?.end != nil
+  }
+
+  /// Whether this settlement has counted.
+  func hasCounted(_ settlement: Settlement) -> Bool {
+    settled[settlement.lease]?.kind == settlement.outcome.kind
   }
 
   /// What a consumer is not done with, the oldest first.
@@ -213,6 +223,7 @@ struct SimulatedTables: ReplicatedTables {
     case .delivery(let key, let state): deliveries[key] = state
     case .identity(let identity, let timetoken): identities[identity] = timetoken
     case .limit(let earlier): limit = earlier
+    case .settled(let lease): settled[lease] = nil
     case .share(let author, let earlier): shares[author] = earlier
     case .position(let consumer, let position): positions[consumer] = position == 0 ? nil : position
     }

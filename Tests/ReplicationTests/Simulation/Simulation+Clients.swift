@@ -131,7 +131,6 @@ extension Simulation {
   /// A worker settles.
   func settle(_ settlement: Settlement, _ worker: Int, _ index: Int) {
     guard nodes[index].isUp, !nodes[index].isJoining else { return }
-    let key = LeaseTable.Key(consumer: settlement.consumer, message: settlement.message)
     let isOwnLease = nodes[index].ownership.epoch == settlement.epoch
     switch isOwnLease ? nodes[index].leases.decide(settlement.lease) : .unknown {
     case .write:
@@ -142,7 +141,7 @@ extension Simulation {
       }
     case .wait: break
     case .unknown:
-      let hasCounted = nodes[index].disk.tables.deliveries[key]?.hasCounted(settlement) == true
+      let hasCounted = nodes[index].disk.tables.hasCounted(settlement)
       if hasCounted, settings.rules.contains(.answersRepeated) {
         send(.answer(worker: worker, settlement, isDone: true))
       } else if isOwnLease {
@@ -154,9 +153,10 @@ extension Simulation {
   /// A settlement was applied, on this node.
   func noteApplied(_ settlement: Settlement, _ name: RecordNumber, _ index: Int) {
     let key = LeaseTable.Key(consumer: settlement.consumer, message: settlement.message)
-    let state = nodes[index].disk.tables.deliveries[key]
-    let hasCounted = state?.hasCounted(settlement) == true
-    if hasCounted { judge.noteCounted(settlement, name, end: state?.end) }
+    let hasCounted = nodes[index].disk.tables.hasCounted(settlement)
+    if hasCounted {
+      judge.noteCounted(settlement, name, end: nodes[index].disk.tables.deliveries[key]?.end)
+    }
     guard let (lease, worker) = nodes[index].settlements.removeValue(forKey: name) else { return }
     nodes[index].leases.remove(lease)
     if let worker { send(.answer(worker: worker, settlement, isDone: hasCounted)) }

@@ -1,0 +1,213 @@
+internal import FileLayer
+package import GRDB
+
+/// What the nodes of a replicated home do with the records of their log.
+///
+/// Each of these functions depends on nothing but the rows, its arguments and the time of ``at(_:)``. Leases are no
+/// rows there: the owner has them in memory. So a row of `delivery` is a message that a position has passed and that
+/// its consumer is not done with.
+extension EngineDatabase {
+  /// Stores the messages of a commit, whose times are absolute.
+  ///
+  /// - Returns: their places, those of the first messages for repetitions.
+  package func apply(_ messages: [Message], in db: Database) throws -> [Timetoken] {
+    var publication: Publication?
+    let timetokens = try publish(messages, in: &publication, db)
+    try publication?.finish()
+    return timetokens
+  }
+
+  /// What a consumer has of a message.
+  package struct ConsumerDelivery {
+    package let timetoken: Timetoken
+    /// Deliveries that ended without an acknowledgement.
+    package let attemptCount: Int
+    package let end: End?
+    package var maximumAttempts: Int? { consumer.maximumAttempts }
+    fileprivate let consumer: ConsumerRecord
+    fileprivate let priority: Int64
+    fileprivate let orderingKey: String?
+
+    package enum End: Sendable { case acknowledged, dead }
+  }
+
+  /// - Returns: nil if the log has no such message, or its channel no such consumer.
+  package func delivery(
+    of timetoken: Timetoken, for consumer: String, in db: Database
+  ) throws -> ConsumerDelivery? {
+    let message = try EngineStatement(
+      db,
+      """
+      SELECT message.priority, message.ordering_key, consumer.id,
+        ifnull((SELECT timetoken FROM position
+          WHERE consumer_id = consumer.id AND priority = message.priority), 0),
+        (SELECT attempt_count FROM delivery
+          WHERE consumer_id = consumer.id AND timetoken = message.timetoken),
+        EXISTS (SELECT 1 FROM dead_letter
+          WHERE consumer_id = consumer.id AND timetoken = message.timetoken)
+      FROM message JOIN consumer USING (channel_id)
+      WHERE message.timetoken = ? AND consumer.name = ?
+      """)
+    let found = try message.first(timetoken.rawValue, consumer) { row in
+      (
+        priority: row.number(at: 0), orderingKey: row.text(at: 1), consumerID: row.number(at: 2),
+        position: row.number(at: 3), attemptCount: row.optionalNumber(at: 4),
+        isDead: row.number(at: 5) == 1
+      )
+    }
+    guard let found, let record = try ConsumerRecord.find(found.consumerID, db) else { return nil }
+    var end: ConsumerDelivery.End?
+    if found.isDead {
+      end = .dead
+    } else if found.attemptCount == nil, found.position >= timetoken.rawValue {
+      end = .acknowledged
+    }
+    return ConsumerDelivery(
+      timetoken: timetoken, attemptCount: Int(found.attemptCount ?? 0), end: end, consumer: record,
+      priority: found.priority, orderingKey: found.orderingKey)
+  }
+
+  /// What a settlement changes.
+  package enum AppliedSettlement: Sendable {
+    case acknowledgement
+    /// The message goes back, or becomes a dead letter; nil for a reason that none is given for.
+    case release(reason: String?, countsAttempt: Bool, isDead: Bool)
+    case rejection(reason: String)
+    case leaseEnd(isDead: Bool)
+  }
+
+  /// Settles a delivery that has not ended.
+  package func settle(
+    _ delivery: ConsumerDelivery, _ settlement: AppliedSettlement, in db: Database
+  ) throws {
+    let table = DeliveryTable(consumerID: delivery.consumer.id, db: db)
+    let now = WallTime.ticks(of: time.now)
+    // Retention looks no further than the position of normal priority.
+    try table.pass(delivery.timetoken, Int64(Priority.normal.rawValue), delivery.consumer.channelID)
+    try table.pass(delivery.timetoken, delivery.priority, delivery.consumer.channelID)
+    notifier.announceReturn(to: delivery.consumer.channel)
+    switch settlement {
+    case .acknowledgement:
+      var acknowledgement = Acknowledgement(delivery.consumer)
+      _ = acknowledgement.add(delivery.timetoken, orderingKey: delivery.orderingKey)
+      try acknowledgement.finish(db)
+    case .release(_, countsAttempt: false, _): break
+    case .release(let reason, countsAttempt: true, let isDead):
+      try table.countAttempt(
+        delivery.timetoken, reason ?? DeliveryFailure.released, at: now, isDead: isDead)
+    case .rejection(let reason):
+      try table.countAttempt(delivery.timetoken, reason, at: now, isDead: true)
+    case .leaseEnd(let isDead):
+      try table.countAttempt(
+        delivery.timetoken, DeliveryFailure.leaseEnded, at: now, isDead: isDead)
+    }
+  }
+
+  /// A message that a consumer is not done with.
+  package struct Candidate {
+    package let timetoken: Timetoken
+    package let orderingKey: String?
+    package let due: Int64?
+    package let expires: Int64?
+    package let attemptCount: Int
+  }
+
+  /// Calls `body` with what a consumer is not done with: the highest priority first, the oldest first within one.
+  ///
+  /// - Parameter body: returns false to end it.
+  /// - Returns: false if there is no such consumer.
+  package func candidates(
+    of channel: Channel, for consumer: Consumer, in db: Database,
+    _ body: (Candidate) throws -> Bool
+  ) throws -> Bool {
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return false }
+    let ready = try db.cachedStatement(
+      sql: """
+        SELECT timetoken, delivery.ordering_key, message.due, expires, attempt_count
+        FROM delivery JOIN message USING (timetoken)
+        WHERE consumer_id = ? AND delivery.priority = ? ORDER BY timetoken
+        """)
+    let positions = try Self.positions(of: record.id, db)
+    for priority in try Self.priorities(of: record.channelID, db) {
+      let rows = try Row.fetchCursor(ready, arguments: [record.id, priority.rawValue])
+      while let row = try rows.next() {
+        let candidate = Candidate(
+          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], due: row[2],
+          expires: row[3], attemptCount: row[4])
+        guard try body(candidate) else { return true }
+      }
+      let select = try db.cachedStatement(sql: Self.selectNew(priority))
+      let news = try Row.fetchCursor(
+        select, arguments: [record.channelID, positions[priority.rawValue] ?? 0])
+      while let row = try news.next() {
+        let message = try NewMessage(row)
+        guard message.priority == priority else { continue }
+        let candidate = Candidate(
+          timetoken: message.timetoken, orderingKey: message.orderingKey, due: message.due,
+          expires: message.expires, attemptCount: 0)
+        guard try body(candidate) else { return true }
+      }
+    }
+    return true
+  }
+
+  /// What a receiver gets of a message that was leased to it.
+  package func delivery(
+    _ candidate: Candidate, of channel: Channel, for consumer: Consumer, secret: [UInt8],
+    in db: Database
+  ) throws -> Delivery? {
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return nil }
+    let select = try db.cachedStatement(
+      sql: "SELECT headers, payload, priority FROM message WHERE timetoken = ?")
+    guard let row = try Row.fetchOne(select, arguments: [candidate.timetoken.rawValue]) else {
+      return nil
+    }
+    return Delivery(
+      token: LeaseToken(
+        consumerID: record.id, timetoken: candidate.timetoken, secret: secret),
+      channel: channel, payload: try row.bytes(at: 1), headers: try HeaderCoding.decode(row[0]),
+      priority: Priority(stored: row[2]), orderingKey: candidate.orderingKey,
+      expirationTicks: candidate.expires, attempt: candidate.attemptCount + 1,
+      maximumAttempts: record.maximumAttempts)
+  }
+}
+
+extension DeliveryTable {
+  /// Moves the consumer's position up to a message; those that it passes wait to be settled.
+  fileprivate func pass(_ timetoken: Timetoken, _ priority: Int64, _ channelID: Int64) throws {
+    let position =
+      try db.number(
+        "SELECT timetoken FROM position WHERE consumer_id = ? AND priority = ?", consumerID,
+        priority) ?? 0
+    if position >= timetoken.rawValue { return }
+    try db.run(
+      """
+      INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, is_blocked)
+      SELECT ?, timetoken, priority, ordering_key, 0, 0 FROM message
+      WHERE channel_id = ? AND timetoken > ? AND timetoken <= ? AND priority = ?
+      """, consumerID, channelID, position, timetoken.rawValue, priority)
+    try db.run(
+      "INSERT OR REPLACE INTO position VALUES (?, ?, ?)", consumerID, priority, timetoken.rawValue)
+  }
+
+  /// Counts an attempt that failed.
+  fileprivate func countAttempt(
+    _ timetoken: Timetoken, _ reason: String, at now: Int64, isDead: Bool
+  ) throws {
+    let row = try EngineStatement(
+      db,
+      """
+      UPDATE delivery SET attempt_count = attempt_count + 1
+      WHERE consumer_id = ? AND timetoken = ? RETURNING attempt_count, failures
+      """)
+    let found = try row.first(consumerID, timetoken.rawValue) { row in
+      (attempt: Int(row.number(at: 0)), failures: row.text(at: 1))
+    }
+    guard let found else { return }
+    if isDead { return try moveToDeadLetters(timetoken, reason: reason, at: now) }
+    let failure = DeliveryFailure(attempt: found.attempt, ticks: now, reason: reason)
+    try db.run(
+      "UPDATE delivery SET failures = ? WHERE consumer_id = ? AND timetoken = ?",
+      failure.appended(to: found.failures), consumerID, timetoken.rawValue)
+  }
+}

@@ -1,0 +1,81 @@
+package import GRDB
+internal import Synchronization
+
+/// Where the changes of an engine go whose database is one of several: through the log that all of them apply.
+///
+/// A call returns when the change is applied here. See `docs/explanation/replication.md`.
+package protocol EngineReplica: AnyObject, Sendable {
+  /// Writes what a transaction publishes into the outbox, in that transaction.
+  func post(_ messages: [Message], in db: Database) throws -> PostedRecord
+
+  /// Waits until a record is applied here.
+  ///
+  /// - Returns: the places of its messages, in their order.
+  func places(of record: PostedRecord) async throws(EngineError) -> [Timetoken]
+
+  /// Changes the queue.
+  func perform(_ operation: QueueOperation) async throws(EngineError) -> QueueOperation.Result
+
+  /// Changes rows of a server's tables, if they are as the changes expect.
+  func change(_ rows: RowChanges) async throws(EngineError)
+
+  /// Leases messages at the owner; it does not wait for messages.
+  func receive(
+    from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration
+  ) async throws(EngineError) -> [Delivery]
+
+  /// Settles at the owner.
+  func settle(
+    _ tokens: [LeaseToken], _ settlement: Settlement
+  ) async throws(EngineError) -> Settlement.Outcome
+
+  /// How long a receive that found nothing waits before it asks again.
+  var receiveInterval: Duration { get }
+
+  /// Whether retention runs here: at one of the nodes.
+  var sweeps: Bool { get }
+
+  /// Whether what this node knows of the log is new enough to decide about access.
+  var isCurrent: Bool { get }
+}
+
+/// A record in the outbox, by its author and number.
+package struct PostedRecord: Sendable, Hashable {
+  /// 16 bytes.
+  package let author: [UInt8]
+  package let number: UInt64
+
+  package init(author: [UInt8], number: UInt64) {
+    self.author = author
+    self.number = number
+  }
+}
+
+extension MessagingEngine {
+  /// Whether the home is one of several. Then changes need a replica.
+  package var isReplicated: Bool { tables.isReplicated }
+
+  /// Sends changes through the log from now on.
+  package func attach(_ replica: any EngineReplica) {
+    attachedReplica.withLock { $0 = replica }
+  }
+
+  /// The replica of a home that is one of several; nil for any other home.
+  ///
+  /// - Throws: `replicated` if this process has none.
+  package func replica() throws(EngineError) -> (any EngineReplica)? {
+    guard isReplicated else { return nil }
+    if let replica = attachedReplica.withLock({ $0 }) { return replica }
+    throw EngineError(
+      .replicated, "the home is one of several: only the server that replicates it can change it",
+      hint: "use the server (datavaultd serve), or read only")
+  }
+
+  /// Throws unless the home is the only one, for what no log can carry.
+  func requireOnlyHome(during operation: String, hint: String) throws(EngineError) {
+    if isReplicated {
+      throw EngineError(
+        .replicated, "\(operation) is not possible on a home that is one of several", hint: hint)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+internal import MessagingQueue
+internal import Replication
+
+/// What a process of a node has in memory: it ends with it.
+struct NodeState: Sendable {
+  var view: ShardDatabase.View
+  var relay: Relay
+  var ownership: Ownership
+  var leases = LeaseTable()
+  /// Messages that a worker has released for a while.
+  var delays: [LeaseTable.Key: Duration] = [:]
+  var plan: TrimPlan
+  /// The report that is under way.
+  var report: (name: RecordNumber, at: Duration)?
+  var reportedAt: Duration
+  var trimmedThrough: UInt64 = 0
+  /// When the log was last read to its end.
+  var caughtUpAt: Duration?
+  /// Why the node takes no work any more.
+  var end: ReplicationError?
+
+  init(_ view: ShardDatabase.View, _ configuration: NodeConfiguration, now: Duration) {
+    self.view = view
+    relay = Relay(configuration.relay)
+    ownership = Ownership(configuration.ownership)
+    plan = TrimPlan(configuration.trim)
+    reportedAt = now
+  }
+
+  /// Takes what a batch of the log has changed.
+  mutating func take(_ taken: ShardDatabase.Taken, _ batch: Applier.Batch, now: Duration) {
+    view = taken.view
+    for (old, new) in taken.renamed where report?.name == old { report?.name = new }
+    if !taken.renamed.isEmpty { relay.noteReturned() }
+    for outcome in taken.outcomes { follow(outcome, now) }
+    if view.values.position == batch.last {
+      ownership.noteRead(now)
+      caughtUpAt = batch.sentAt
+    }
+  }
+
+  private mutating func follow(_ outcome: Applier.Outcome, _ now: Duration) {
+    switch outcome {
+    case .applied(let name, let record, _):
+      relay.noteApplied(name, now)
+      ownership.noteApplied(record.body, current: view.values.epoch?.epoch, now)
+      if report?.name == name { report = nil }
+      if case .settlement(let settlement) = record.body { leases.remove(settlement.lease) }
+    case .gap(let name): relay.noteGap(name, now)
+    case .repeated, .retiredKey: break
+    case .undone:
+      relay.noteReturned()
+      ownership.noteUndone()
+    }
+    if ownership.epoch == nil { leases.removeAll() }
+  }
+
+  /// What this node writes of itself now.
+  mutating func due(
+    _ configuration: NodeConfiguration, member: MemberID, now: Duration,
+    using random: inout some RandomNumberGenerator
+  ) -> [Record.Body] {
+    var bodies: [Record.Body] = []
+    switch ownership.tick(now, current: view.values.epoch?.epoch, using: &random) {
+    case .nothing: break
+    case .claim(let epoch, let predecessor):
+      leases.removeAll()
+      delays = [:]
+      plan.reset()
+      bodies.append(.epoch(epoch, predecessor: predecessor, member))
+    case .beat(let epoch, let beat): bodies.append(.heartbeat(epoch, beat: beat))
+    }
+    guard ownership.epoch != nil else { return bodies }
+    delays = delays.filter { $0.value > now }
+    let state = ShardState(view.values, authors: [:], members: view.members)
+    return bodies + plan.plan(state, now)
+  }
+
+  /// Whether the members should learn how far this one has come.
+  func isReportDue(
+    _ configuration: NodeConfiguration, member: MemberID, newestKey: UInt32, now: Duration
+  ) -> Bool {
+    guard let known = view.members[member], report == nil else { return false }
+    if known.newestKey != newestKey || view.safe >= known.safe + configuration.reportStep {
+      return true
+    }
+    let hasNews = view.safe > known.safe || known.oldestKey < newestKey
+    return hasNews && now - reportedAt >= configuration.reportInterval
+  }
+}

@@ -1,0 +1,97 @@
+internal import Replication
+internal import Synchronization
+
+/// Callers that wait until a record of this process is applied here.
+final class PendingResults<Value: Sendable>: Sendable {
+  private enum Entry {
+    case expected
+    case waiting([CheckedContinuation<Value?, Never>])
+    case done(Value)
+  }
+
+  private struct State {
+    var entries: [RecordNumber: Entry] = [:]
+    /// Results that nobody has asked for yet, the oldest first.
+    var unclaimed: ArraySlice<RecordNumber> = []
+    var isClosed = false
+  }
+
+  /// How many results wait to be asked for: who writes a record asks as soon as it is on the disk.
+  private static var mostUnclaimed: Int { 100_000 }
+
+  private let state = Mutex(State())
+
+  /// Notes that somebody will ask for the result of a record, in the transaction that writes it.
+  func expect(_ name: RecordNumber) {
+    state.withLock { $0.entries[name] = .expected }
+  }
+
+  /// Nobody will ask: the transaction was rolled back.
+  func forget(_ name: RecordNumber) {
+    state.withLock { $0.entries[name] = nil }
+  }
+
+  /// Waits for a result.
+  ///
+  /// - Returns: nil if it will never come: the node has stopped.
+  func result(of name: RecordNumber) async -> Value? {
+    await withCheckedContinuation { continuation in
+      let found = state.withLock { state -> Value?? in
+        switch state.entries[name] {
+        case .done(let value):
+          state.entries[name] = nil
+          return .some(value)
+        case .waiting(let others):
+          state.entries[name] = .waiting(others + [continuation])
+        case .expected where !state.isClosed: state.entries[name] = .waiting([continuation])
+        case .expected, nil: return .some(nil)
+        }
+        return nil
+      }
+      if let found { continuation.resume(returning: found) }
+    }
+  }
+
+  /// A record was applied.
+  func resolve(_ name: RecordNumber, _ value: Value) {
+    let waiters = state.withLock { state -> [CheckedContinuation<Value?, Never>] in
+      switch state.entries[name] {
+      case .waiting(let waiters):
+        state.entries[name] = nil
+        return waiters
+      case .expected:
+        state.entries[name] = .done(value)
+        state.unclaimed.append(name)
+        if state.unclaimed.count > Self.mostUnclaimed, let oldest = state.unclaimed.popFirst(),
+          case .done = state.entries[oldest]
+        {
+          state.entries[oldest] = nil
+        }
+      case .done, nil: break
+      }
+      return []
+    }
+    for waiter in waiters { waiter.resume(returning: value) }
+  }
+
+  /// Records have got new names.
+  func rename(_ names: [RecordNumber: RecordNumber]) {
+    state.withLock { state in
+      for (old, new) in names {
+        if let entry = state.entries.removeValue(forKey: old) { state.entries[new] = entry }
+      }
+    }
+  }
+
+  /// No result comes any more.
+  func close() {
+    let waiters = state.withLock { state in
+      state.isClosed = true
+      defer { state.entries = [:] }
+      return state.entries.values.flatMap { entry -> [CheckedContinuation<Value?, Never>] in
+        if case .waiting(let waiters) = entry { waiters } else { [] }
+      }
+    }
+    for waiter in waiters { waiter.resume(returning: nil) }
+  }
+}

@@ -1,0 +1,98 @@
+internal import FileLayer
+package import GRDB
+package import MessagingQueue
+internal import Replication
+internal import Synchronization
+
+/// What the engine asks for goes through the log: it returns when the record was read back and applied here.
+extension ReplicaNode: EngineReplica {
+  package var receiveInterval: Duration { configuration.receiveInterval }
+
+  /// Whether sweeps run here: at the owner, so that each runs once.
+  package var sweeps: Bool { state.withLock { $0.ownership.mayLease(now) } }
+
+  /// Whether this node has read the log's end lately enough to decide about access.
+  package var isCurrent: Bool {
+    state.withLock { state in
+      state.end == nil
+        && state.caughtUpAt.map { now - $0 <= configuration.longestBlindness } ?? false
+    }
+  }
+
+  package func post(_ messages: [Message], in db: Database) throws -> PostedRecord {
+    try requireRunning()
+    let name = try database.post(messages, in: db)
+    results.expect(name)
+    db.afterNextTransaction(
+      onCommit: { [outboxChanged] _ in outboxChanged.set() },
+      onRollback: { [results] _ in results.forget(name) })
+    return PostedRecord(author: name.author.bytes, number: name.number)
+  }
+
+  package func places(of record: PostedRecord) async throws(EngineError) -> [Timetoken] {
+    let name: RecordNumber
+    do {
+      name = RecordNumber(try AuthorID(decoding: record.author), record.number)
+    } catch {
+      throw EngineError(.invalidArgument, "a record's author has \(record.author.count) bytes")
+    }
+    switch try await result(of: name, during: "publishing") {
+    case .places(let places): return places
+    case .refused(let error): throw error
+    case .operation, .settled, .conflict: throw Self.unknownOutcome(of: "publishing")
+    }
+  }
+
+  package func perform(
+    _ operation: QueueOperation
+  ) async throws(EngineError) -> QueueOperation.Result {
+    try requireRunning()
+    let bytes = try await encode(operation)
+    let names = try await write([.operation(bytes)]) { [results] in results.expect($0[0]) }
+    switch try await result(of: names[0], during: "changing the queue") {
+    case .operation(let result): return result
+    case .refused(let error): throw error
+    case .places, .settled, .conflict: throw Self.unknownOutcome(of: "changing the queue")
+    }
+  }
+
+  package func change(_ rows: RowChanges) async throws(EngineError) {
+    try requireRunning()
+    let names = try await write([.rows(rows.bytes)]) { [results] in results.expect($0[0]) }
+    switch try await result(of: names[0], during: "changing rows") {
+    case .places: return
+    case .conflict:
+      throw EngineError(.busy, "the rows were changed at the same time", hint: "call it again")
+    case .refused(let error): throw error
+    case .operation, .settled: throw Self.unknownOutcome(of: "changing rows")
+    }
+  }
+
+  private func encode(_ operation: QueueOperation) async throws(EngineError) -> [UInt8] {
+    try await database.engine.access.read(during: "naming messages") { db in
+      try operation.encoded { timetoken in
+        let select = try EngineStatement(
+          db, "SELECT origin FROM replication_origin WHERE timetoken = ?")
+        return try select.first(timetoken.rawValue) { try MessageOrigin(decoding: $0.bytes(at: 0)) }
+      }
+    }
+  }
+
+  /// Waits until a record of this process is applied.
+  func result(
+    of name: RecordNumber, during operation: String
+  ) async throws(EngineError) -> MessageTables.Result {
+    guard let result = await results.result(of: name) else {
+      throw Self.unknownOutcome(of: operation)
+    }
+    return result
+  }
+
+  static func unknownOutcome(of operation: String) -> EngineError {
+    EngineError(
+      .outcomeUnknown,
+      "\(operation): it is in the outbox, and the node stopped before it was applied",
+      hint: "it takes effect when the node runs again; publish again with the same deduplication id"
+    )
+  }
+}

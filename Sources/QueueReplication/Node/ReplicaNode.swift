@@ -1,0 +1,216 @@
+package import FileLayer
+internal import Logging
+package import MessagingQueue
+package import Replication
+internal import Synchronization
+
+/// A member of a shard: brings what its engine is asked for into the log, and the log into its database.
+///
+/// Three loops work while ``run()`` does: one reads and applies, one appends, one says what the node has to say of
+/// itself. Decisions are those of the module `Replication`; this type gives them time, rows and a log.
+package final class ReplicaNode: Sendable {
+  let database: ShardDatabase
+  let configuration: NodeConfiguration
+  let state: Mutex<NodeState>
+  /// Callers that wait until a record is applied here.
+  let results = PendingResults<MessageTables.Result>()
+  let outboxChanged = WakeSignal()
+  private let reader: LogReader
+  private let appender: LogAppender
+  private let time: any TimeSource
+
+  /// Begins a process on a member's database; from then on its engine goes through the log.
+  ///
+  /// - Parameters:
+  ///   - engine: on a home whose tables ``ReplicationSchema`` has made.
+  ///   - member: the database's member id.
+  /// - Throws: `damaged`, `newerVersion`; the errors of the engine.
+  package static func start(
+    _ engine: MessagingEngine, member: MemberID, ring: sending RingSeal, newestKey: UInt32,
+    log: any ReplicatedLog, time: any TimeSource,
+    configuration: NodeConfiguration = NodeConfiguration()
+  ) async throws -> ReplicaNode {
+    let database = ShardDatabase(
+      engine, member: member, ring: ring, newestKey: newestKey,
+      syncInterval: configuration.syncInterval, serverTables: configuration.serverTables,
+      now: { time.sinceBoot })
+    let view = try await database.start()
+    let node = ReplicaNode(database, view, log, time, configuration)
+    engine.attach(node)
+    return node
+  }
+
+  private init(
+    _ database: ShardDatabase, _ view: ShardDatabase.View, _ log: any ReplicatedLog,
+    _ time: any TimeSource, _ configuration: NodeConfiguration
+  ) {
+    self.database = database
+    self.configuration = configuration
+    self.time = time
+    reader = LogReader(log)
+    appender = LogAppender(log)
+    state = Mutex(NodeState(view, configuration, now: time.sinceBoot))
+  }
+
+  var now: Duration { time.sinceBoot }
+
+  /// Works until the task is cancelled, or the log and the database contradict each other.
+  ///
+  /// - Throws: ``ReplicationError`` when the node must stop; the errors of the engine.
+  package func run() async throws {
+    do {
+      try await withThrowingTaskGroup { group in
+        group.addTask { try await self.applyLog() }
+        group.addTask { await self.appendOutbox() }
+        group.addTask { try await self.sayWhatIsDue() }
+        _ = try await group.next()
+        group.cancelAll()
+        outboxChanged.set()
+      }
+    } catch let error {
+      outboxChanged.set()
+      end(error as? ReplicationError)
+      if !Task.isCancelled { throw error }
+    }
+    end(nil)
+  }
+
+  /// Lets all callers that wait return.
+  private func end(_ error: ReplicationError?) {
+    state.withLock { $0.end = $0.end ?? error ?? .stopped }
+    results.close()
+  }
+
+  // MARK: The loops
+
+  private func applyLog() async throws {
+    var pause = Duration.milliseconds(50)
+    while !Task.isCancelled {
+      let place = state.withLock { $0.view.readPlace }
+      let batch: Applier.Batch
+      do {
+        batch = try await reader.read(at: place, mostBytes: 4 << 20, wait: configuration.readWait)
+        pause = .milliseconds(50)
+      } catch {
+        configuration.logger.warning("the log cannot be read: \(error)")
+        try? await Task.sleep(for: pause)
+        pause = min(pause * 2, .seconds(2))
+        continue
+      }
+      try await apply(batch)
+    }
+  }
+
+  private func apply(_ batch: Applier.Batch) async throws {
+    let taken: ShardDatabase.Taken
+    do {
+      taken = try await database.take(batch)
+    } catch let error as EngineError where [.diskFull, .busy, .inputOutput].contains(error.code) {
+      // Nothing was applied: the next read begins at the same place.
+      configuration.logger.error("the log cannot be applied: \(error)")
+      try? await Task.sleep(for: .seconds(1))
+      return
+    }
+    let trimmed = state.withLock { state in
+      state.take(taken, batch, now: now)
+      let through = state.view.values.trimmedThrough
+      guard state.ownership.epoch != nil, through > state.trimmedThrough else { return UInt64(0) }
+      state.trimmedThrough = through
+      return through
+    }
+    results.rename(taken.renamed)
+    for (name, result) in taken.results { results.resolve(name, result) }
+    if !taken.outcomes.isEmpty { outboxChanged.set() }
+    if let alarm = taken.alarm {
+      let error = ReplicationError(alarm)
+      configuration.logger.critical("replication stops: \(error)")
+      throw error
+    }
+    if trimmed > 0 {
+      do {
+        try await appender.trim(through: trimmed)
+      } catch { configuration.logger.warning("the log cannot be trimmed: \(error)") }
+    }
+  }
+
+  private func appendOutbox() async {
+    while !Task.isCancelled {
+      await outboxChanged.wait()
+      do {
+        while !Task.isCancelled {
+          let records = try await database.records { [self] rows in
+            try state.withLock { try $0.relay.next(rows, now) }
+          }
+          if records.isEmpty { break }
+          try await appender.append(records)
+        }
+      } catch {
+        // What was sent counts when it is read back; the rest goes again.
+        configuration.logger.warning("the log cannot be appended to: \(error)")
+        state.withLock { $0.relay.noteReturned() }
+        try? await Task.sleep(for: .milliseconds(200))
+        outboxChanged.set()
+      }
+    }
+  }
+
+  private func sayWhatIsDue() async throws {
+    let interval = min(configuration.ownership.heartbeatInterval / 4, .milliseconds(250))
+    while !Task.isCancelled {
+      do throws(EngineError) {
+        try await writeWhatIsDue()
+      } catch {
+        if [.stopped, .vaultLocked].contains(error.code) { throw error }
+        // What was decided and not written is decided again.
+        configuration.logger.error("the outbox cannot be written: \(error)")
+        state.withLock { $0.ownership = Ownership(configuration.ownership) }
+      }
+      // What waits for an answer of the log is sent again after a while.
+      outboxChanged.set()
+      try? await Task.sleep(for: interval)
+    }
+  }
+
+  private func writeWhatIsDue() async throws(EngineError) {
+    try await endLeases()
+    let bodies = state.withLock { state in
+      var random = SystemRandomNumberGenerator()
+      return state.due(configuration, member: database.member, now: now, using: &random)
+    }
+    try await write(bodies)
+    try await report()
+  }
+
+  private func report() async throws(EngineError) {
+    let newestKey = database.newestKey
+    let view = state.withLock { state in
+      state.isReportDue(configuration, member: database.member, newestKey: newestKey, now: now)
+        ? state.view : nil
+    }
+    guard let view else { return }
+    let body = Record.Body.report(
+      database.member, safe: view.safe, view.safeValues.digest, newestKey: newestKey,
+      oldestKey: try await database.oldestKey())
+    _ = try await write([body]) { [self] names in
+      state.withLock { $0.report = (names[0], now) }
+    }
+    state.withLock { $0.reportedAt = now }
+  }
+
+  /// Writes records of this node, and has them appended.
+  @discardableResult
+  func write(
+    _ bodies: [Record.Body], noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
+  ) async throws(EngineError) -> [RecordNumber] {
+    let names = try await database.write(bodies, noting: noting)
+    outboxChanged.set()
+    return names
+  }
+
+  /// Throws if the node takes no work any more.
+  func requireRunning() throws(EngineError) {
+    if let end = state.withLock({ $0.end }) {
+      throw EngineError(.stopped, end.message, hint: end.hint, underlying: end)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+internal import Synchronization
+
+/// Wakes one loop: a signal that comes while it works is not lost.
+final class WakeSignal: Sendable {
+  private struct State {
+    var isSet = false
+    var waiter: CheckedContinuation<Void, Never>?
+  }
+
+  private let state = Mutex(State())
+
+  func set() {
+    state.withLock { state in
+      state.isSet = state.waiter == nil
+      return state.waiter.take()
+    }?.resume()
+  }
+
+  /// Returns after the next signal, or one that has come since the last wait.
+  func wait() async {
+    await withCheckedContinuation { continuation in
+      let isSet = state.withLock { state in
+        if !state.isSet { state.waiter = continuation }
+        defer { state.isSet = false }
+        return state.isSet
+      }
+      if isSet { continuation.resume() }
+    }
+  }
+}

@@ -1,0 +1,237 @@
+internal import FileLayer
+internal import GRDB
+internal import MessagingQueue
+internal import Replication
+internal import Synchronization
+internal import VaultCrypto
+
+/// A member's database: applies the log, and takes what goes into it. Everything is a transaction of the engine.
+final class ShardDatabase: Sendable {
+  /// What a batch of the log has changed.
+  struct Taken: Sendable {
+    let outcomes: [Applier.Outcome]
+    let results: [RecordNumber: MessageTables.Result]
+    /// New names of records of this process.
+    let renamed: [RecordNumber: RecordNumber]
+    let view: View
+    /// Why the node must stop; what came before it is applied.
+    let alarm: Applier.Alarm?
+  }
+
+  /// What is known of the log after a batch.
+  struct View: Sendable {
+    let values: ShardState.Values
+    let members: [MemberID: ShardState.Member]
+    /// The place with which the next read begins.
+    let readPlace: UInt64
+    /// Records up to here are never undone, with the values there.
+    let safe: UInt64
+    let safeValues: ShardState.Values
+
+    init(_ applier: Applier) {
+      values = applier.state.values
+      members = applier.state.members
+      readPlace = applier.readPlace
+      safe = applier.safe
+      safeValues = applier.safeValues
+    }
+  }
+
+  let engine: MessagingEngine
+  let member: MemberID
+  /// The newest key of this node's ring.
+  let newestKey: UInt32
+  private let ring: SharedRing
+  private let syncInterval: Duration
+  private let serverTables: Set<String>
+  private let now: @Sendable () -> Duration
+  /// Nil while a transaction has it, and after one that failed: then it is loaded again.
+  private let applier = Mutex<Applier?>(nil)
+
+  /// - Parameters:
+  ///   - syncInterval: the longest that a broker of the cluster can keep a record without a sync.
+  ///   - serverTables: those of a server beside the engine's.
+  ///   - now: the boot clock.
+  init(
+    _ engine: MessagingEngine, member: MemberID, ring: sending RingSeal, newestKey: UInt32,
+    syncInterval: Duration, serverTables: Set<String>, now: @escaping @Sendable () -> Duration
+  ) {
+    self.engine = engine
+    self.member = member
+    self.newestKey = newestKey
+    self.ring = SharedRing(ring)
+    self.syncInterval = syncInterval
+    self.serverTables = serverTables
+    self.now = now
+  }
+
+  /// Begins a process: draws its author ids, and writes its join.
+  func start() async throws -> View {
+    try await engine.commits.run(during: "starting replication") { [self] db in
+      let applier = try StoredState.load(db, now: now())
+      var random = SystemRandomNumberGenerator()
+      var outbox = try Outbox(db)
+      try outbox.start(using: &random)
+      try add(.join(member, safe: applier.safe), to: .control, &outbox, applier.state.values.key)
+      try outbox.store()
+      self.applier.withLock { $0 = applier }
+      return View(applier)
+    }
+  }
+
+  // MARK: The outbox
+
+  /// Writes what a transaction has published.
+  func post(_ messages: [Message], in db: Database) throws -> RecordNumber {
+    let now = engine.clockTicks
+    let published = messages.map { message in
+      PublishedMessage(
+        channel: message.channel.name, deduplicationID: message.deduplicationID,
+        orderingKey: message.orderingKey, content: message.content(at: now))
+    }
+    return try write([.commit(published)], to: .publications, in: db)[0]
+  }
+
+  /// Writes records in a transaction of their own.
+  ///
+  /// - Parameter noting: called in the transaction with the records' names.
+  func write(
+    _ bodies: [Record.Body], noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
+  ) async throws(EngineError) -> [RecordNumber] {
+    if bodies.isEmpty { return [] }
+    return try await engine.commits.run(during: "writing to the outbox") { [self] db in
+      let names = try write(bodies, to: .control, in: db)
+      noting(names)
+      return names
+    }
+  }
+
+  private func write(
+    _ bodies: [Record.Body], to lane: OutboxLanes.Lane, in db: Database
+  ) throws -> [RecordNumber] {
+    let values = try StoredState.values(db)
+    var outbox = try Outbox(db)
+    let names = try bodies.map { try add($0, to: lane, &outbox, values.key) }
+    try outbox.store()
+    return names
+  }
+
+  @discardableResult
+  private func add(
+    _ body: Record.Body, to lane: OutboxLanes.Lane, _ outbox: inout Outbox<StoredRows>,
+    _ key: UInt32
+  ) throws -> RecordNumber {
+    try outbox.add(body, at: engine.clockTicks, to: lane) { name, part in
+      try ring.seal(part, as: name, under: key)
+    }
+  }
+
+  /// What the relay appends now.
+  func records(
+    _ next: @escaping @Sendable (StoredRows) throws -> [SealedRecord]
+  ) async throws(EngineError) -> [SealedRecord] {
+    try await engine.access.read(during: "reading the outbox") { try next(StoredRows(db: $0)) }
+  }
+
+  /// The oldest key that this member's outbox or tail needs.
+  func oldestKey() async throws(EngineError) -> UInt32 {
+    let inOutbox = try await engine.access.read(during: "reading the outbox") { db in
+      try StoredRows(db: db).oldestKey
+    }
+    return applier.withLock { applier in
+      [inOutbox, applier?.oldestKey, applier?.state.values.key].compactMap(\.self).min() ?? 1
+    }
+  }
+
+  // MARK: The log
+
+  /// Applies a part of the log.
+  func take(_ batch: Applier.Batch) async throws -> Taken {
+    if let idle = applier.withLock({ applier in
+      applier.flatMap { $0.isIdle(batch, syncInterval: syncInterval) ? View($0) : nil }
+    }) {
+      return Taken(outcomes: [], results: [:], renamed: [:], view: idle, alarm: nil)
+    }
+    let (taken, applied) = try await engine.commits.run(during: "applying the log") {
+      [self] db in try take(batch, db)
+    }
+    applier.withLock { $0 = applied }
+    return taken
+  }
+
+  private func take(_ batch: Applier.Batch, _ db: Database) throws -> (Taken, Applier) {
+    var applier = try applier.withLock { $0.take() } ?? StoredState.load(db, now: now())
+    var outbox = try Outbox(db)
+    for entry in batch.entries where entry.sequence > applier.state.position {
+      if try outbox.contradicts(entry.record) { throw ReplicationError.duplicated }
+    }
+    let oldestKey = applier.safeValues.oldestKey
+    var tables = MessageTables(engine, db, serverTables: serverTables)
+    var outcomes: [Applier.Outcome] = []
+    var alarm: Applier.Alarm?
+    do {
+      try applier.take(
+        batch, syncInterval: syncInterval, into: &tables, outcomes: &outcomes,
+        open: ring.open)
+    } catch let error as Applier.Alarm {
+      alarm = error
+    }
+    for outcome in outcomes { try follow(outcome, applier, &outbox, db) }
+    var renamed: [RecordNumber: RecordNumber] = [:]
+    if applier.safeValues.oldestKey > oldestKey {
+      renamed = try reseal(&outbox, applier)
+    }
+    try outbox.store()
+    try StoredState.store(applier, db)
+    let taken = Taken(
+      outcomes: outcomes, results: tables.results, renamed: renamed, view: View(applier),
+      alarm: alarm)
+    return (taken, applier)
+  }
+
+  /// What belongs into the transaction that applied or undid a record.
+  private func follow(
+    _ outcome: Applier.Outcome, _ applier: Applier, _ outbox: inout Outbox<StoredRows>,
+    _ db: Database
+  ) throws {
+    let key = applier.state.values.key
+    switch outcome {
+    case .applied(let name, let record, _):
+      try outbox.rows.remove(through: name)
+      guard case .leave(member) = record.body else { break }
+      // Expelled: it joins again, with what it has if the log still begins before that.
+      try add(.join(member, safe: applier.safe), to: .control, &outbox, key)
+    case .undone(let records, let repair):
+      try outbox.takeBack(records)
+      guard repair.from < repair.to else { break }
+      try db.run("INSERT OR REPLACE INTO replication_repair VALUES (?, ?)", repair.from, repair.to)
+      try add(.repair(from: repair.from, to: repair.to), to: .control, &outbox, key)
+    case .gap, .repeated, .retiredKey: break
+    }
+  }
+
+  /// Takes new numbers for what was written under a key that is gone.
+  private func reseal(
+    _ outbox: inout Outbox<StoredRows>, _ applier: Applier
+  ) throws -> [RecordNumber: RecordNumber] {
+    var random = SystemRandomNumberGenerator()
+    return try outbox.reseal(
+      before: applier.safeValues.oldestKey, using: &random, open: ring.open
+    ) { name, part in
+      try ring.seal(part, as: name, under: applier.state.values.key)
+    }
+  }
+}
+
+/// The seals of a ring, one call at a time.
+private final class SharedRing: Sendable {
+  private let ring: Mutex<RingSeal>
+
+  init(_ ring: sending RingSeal) { self.ring = Mutex(ring) }
+
+  func seal(_ part: [UInt8], as name: RecordNumber, under key: UInt32) throws -> SealedRecord {
+    try ring.withLock { try $0.seal(part, as: name, under: key) }
+  }
+
+  func open(_ record: SealedRecord) throws -> [UInt8] { try ring.withLock { try $0.open(record) } }
+}

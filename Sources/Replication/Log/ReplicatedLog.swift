@@ -1,0 +1,15 @@
+/// The log of a shard, as brokers keep it.
+///
+/// Calls block their thread; one thread reads, another appends.
+package protocol ReplicatedLog: AnyObject, Sendable {
+  /// Appends records in this order.
+  ///
+  /// It waits only so that not too many are under way: only what is read back counts.
+  func append(_ records: [SealedRecord]) throws
+
+  /// Reads the record at `place`, unless that is 0, and those that follow; waits for the first that follows.
+  func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch
+
+  /// Removes the records up to a position.
+  func trim(through position: UInt64) throws
+}
