@@ -29,7 +29,7 @@ import Testing
     #expect(second.isEmpty)
     #expect(table.decide(held.lease) == .write(held.key))
     table.begin(held.key, as: RecordNumber(AuthorID(2), 1))
-    #expect(table.decide(held.lease) == .wait)
+    #expect(table.decide(held.lease) == .wait(RecordNumber(AuthorID(2), 1)))
     let isExtended = table.extend(held.lease, until: .seconds(99))
     #expect(!isExtended)
     #expect(table.ended(.seconds(99)).isEmpty)

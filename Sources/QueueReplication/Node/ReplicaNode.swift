@@ -75,6 +75,12 @@ package final class ReplicaNode: Sendable {
     end(nil)
   }
 
+  /// The last record that is applied here.
+  package var position: UInt64 { state.withLock { $0.view.values.position } }
+
+  /// Whether this process leases now.
+  package var isOwner: Bool { state.withLock { $0.ownership.mayLease(now) } }
+
   /// Lets all callers that wait return.
   private func end(_ error: ReplicationError?) {
     state.withLock { $0.end = $0.end ?? error ?? .stopped }

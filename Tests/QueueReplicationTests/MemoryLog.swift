@@ -1,0 +1,104 @@
+import Foundation
+import Replication
+import Synchronization
+
+/// A log in memory, which can lose its end, and is cut off from one of its nodes.
+final class MemoryLog: Sendable {
+  private struct State {
+    var stored: [LogEntry] = []
+    var trimmedThrough: UInt64 = 0
+    var clock: Int64 = 0
+    var isDown = false
+  }
+
+  private let state = Mutex(State())
+  private let start = ContinuousClock.now
+
+  struct Down: Error {}
+
+  /// Takes records away from the end, as brokers do that had not synchronized them.
+  func forget(_ count: Int) {
+    state.withLock { $0.stored.removeLast(min(count, $0.stored.count)) }
+  }
+
+  /// Lets nobody read or append.
+  func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
+
+  var count: Int { state.withLock { $0.stored.count } }
+  var firstSequence: UInt64 { state.withLock { $0.trimmedThrough + 1 } }
+  var records: [SealedRecord] { state.withLock { $0.stored.map(\.record) } }
+
+  /// Appends what somebody else sends.
+  func append(_ records: [SealedRecord]) throws {
+    try state.withLock { state in
+      if state.isDown { throw Down() }
+      for record in records {
+        state.clock += 1
+        let last = state.stored.last?.sequence ?? state.trimmedThrough
+        state.stored.append(LogEntry(sequence: last + 1, storedAt: state.clock, record))
+      }
+    }
+  }
+
+  fileprivate func read(
+    at place: UInt64, now: () -> Duration, wait: Duration
+  ) throws -> Applier.Batch {
+    let sentAt = now()
+    let end = ContinuousClock.now + wait
+    while true {
+      let (found, last, first) = try state.withLock { state in
+        if state.isDown { throw Down() }
+        return (
+          state.stored.filter { $0.sequence >= max(place, 1) }.prefix(500),
+          state.stored.last?.sequence ?? state.trimmedThrough, state.trimmedThrough + 1
+        )
+      }
+      let hasNews = found.last.map { $0.sequence > place } ?? false
+      if hasNews || ContinuousClock.now >= end || last < place {
+        return Applier.Batch(
+          first: first, last: last, entries: Array(found), sentAt: sentAt, receivedAt: now())
+      }
+      usleep(2_000)
+    }
+  }
+
+  fileprivate func trim(through position: UInt64) {
+    state.withLock { state in
+      state.stored.removeAll { $0.sequence <= position }
+      state.trimmedThrough = max(state.trimmedThrough, position)
+    }
+  }
+}
+
+/// The log as one node reaches it.
+final class MemoryLogConnection: ReplicatedLog {
+  private let log: MemoryLog
+  private let now: @Sendable () -> Duration
+  private let isCutOff = Atomic(false)
+
+  init(_ log: MemoryLog, now: @escaping @Sendable () -> Duration) {
+    self.log = log
+    self.now = now
+  }
+
+  func setCutOff(_ cutOff: Bool) { isCutOff.store(cutOff, ordering: .sequentiallyConsistent) }
+
+  private func requireConnection() throws {
+    if isCutOff.load(ordering: .sequentiallyConsistent) { throw MemoryLog.Down() }
+  }
+
+  func append(_ records: [SealedRecord]) throws {
+    try requireConnection()
+    try log.append(records)
+  }
+
+  func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch {
+    try requireConnection()
+    return try log.read(at: place, now: now, wait: wait)
+  }
+
+  func trim(through position: UInt64) throws {
+    try requireConnection()
+    log.trim(through: position)
+  }
+}

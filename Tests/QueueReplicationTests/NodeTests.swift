@@ -1,0 +1,110 @@
+import Foundation
+import FileLayer
+import GRDB
+import MessagingQueue
+import QueueReplication
+import Replication
+import TestSupport
+import Testing
+
+@Suite struct NodeTests {
+  @Test func `what one node publishes, all nodes have at the same place`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    let b = try await TestNode(shard, member: 2)
+    let first = try await a.engine.publish(Message("one"))
+    let second = try await b.engine.publish([Message("two"), Message("three")])
+    #expect(second.count == 2 && second[0] > first)
+    try await eventually("both have all") {
+      let texts = try await [a.texts(of: .orders), b.texts(of: .orders)]
+      return texts.allSatisfy { $0 == ["one", "two", "three"] }
+    }
+    try await expectEqual(a, b)
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `publishers at the same time share a record, each with its own places`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    let places = try await withThrowingTaskGroup(of: (Int, Timetoken).self) { group in
+      for index in 0..<50 {
+        group.addTask { (index, try await node.engine.publish(Message("\(index)"))) }
+      }
+      return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+    #expect(Set(places.values).count == 50)
+    let texts = try await node.texts(of: .orders)
+    #expect(texts == places.sorted { $0.value < $1.value }.map { "\($0.key)" })
+    #expect(shard.log.count < 50)
+    await node.stop()
+  }
+
+  @Test func `a repeated publication stores nothing and has the place of the first`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    let b = try await TestNode(shard, member: 2)
+    let first = try await a.engine.publish(Message("once", id: "x"))
+    #expect(try await b.engine.publish(Message("once", id: "x")) == first)
+    #expect(try await b.texts(of: .orders) == ["once"])
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `a message is leased once, and settled for all`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    try await a.engine.publish([Message("one"), Message("two")])
+    let deliveries = try await a.engine.receive(
+      from: .orders, maximumCount: 5, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(deliveries.map(\.text) == ["one", "two"])
+    #expect(deliveries.map(\.attempt) == [1, 1])
+    try await a.engine.acknowledge(deliveries[0].token)
+    try await a.engine.acknowledge(deliveries[0].token)
+    // The other lease ends without an answer.
+    let again = try await a.engine.receive(
+      from: .orders, maximumCount: 5, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(again.map(\.text) == ["two"])
+    #expect(again.map(\.attempt) == [2])
+    try await a.engine.reject([again[0].token], reason: "no")
+    #expect(try await a.engine.deadLetters(of: .orders).map(\.attemptCount) == [2])
+    #expect(try await a.engine.redrive(of: .orders) == 1)
+    let last = try await a.engine.receive(
+      from: .orders, maximumCount: 5, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(last.map(\.text) == ["two"])
+    try await a.engine.acknowledge(last[0].token)
+    #expect(try await a.texts(of: .orders) == [])
+    await #expect(throws: EngineError.self) { try await a.engine.acknowledge(again[0].token) }
+    await a.stop()
+  }
+
+  @Test func `without a replica, a replicated home is only read`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish(Message("one"))
+    let folder = await node.stop()
+    let other = try MessagingEngine(
+      pool: .init(path: folder.path("messaging.db")), time: try SystemTimeSource(), isSecured: true)
+    #expect(try await other.statistics().channels.map(\.messageCount) == [1])
+    await #expect(throws: EngineError.self) { try await other.publish(Message("two")) }
+    await #expect(throws: EngineError.self) { try await other.receive(from: .orders) }
+  }
+}
+
+extension Delivery {
+  var text: String { String(decoding: payload, as: UTF8.self) }
+}
+
+/// Waits until nodes have applied the same records, and compares their rows.
+func expectEqual(_ nodes: TestNode..., sourceLocation: SourceLocation = #_sourceLocation)
+  async throws
+{
+  var rows: [[String]] = []
+  try await eventually("nodes at one place") {
+    let before = nodes.map(\.node.position)
+    rows = []
+    for node in nodes { rows.append(try await node.rows()) }
+    return Set(nodes.map(\.node.position) + before).count == 1
+  }
+  for other in rows.dropFirst() { #expect(other == rows[0], sourceLocation: sourceLocation) }
+}

@@ -1,0 +1,143 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import QueueReplication
+import Replication
+import TestSupport
+import VaultCrypto
+
+/// A shard's ring and log, for nodes in one process.
+final class TestShard: Sendable {
+  let log = MemoryLog()
+  let shard: ShardID
+  private let ring: SecretBytes
+
+  init() throws {
+    let ring = KeyRing(newShard: .unshared())
+    shard = ring.shard
+    self.ring = ring.encodedBytes()
+  }
+
+  func seal() throws -> RingSeal { RingSeal(try KeyRing(decoding: ring), random: .unshared()) }
+
+  /// Short times, so that tests take seconds.
+  static var configuration: NodeConfiguration {
+    var configuration = NodeConfiguration()
+    configuration.syncInterval = .zero
+    configuration.readWait = .milliseconds(50)
+    configuration.receiveInterval = .milliseconds(50)
+    configuration.ownership.heartbeatInterval = .milliseconds(100)
+    configuration.ownership.heartbeatLimit = .milliseconds(500)
+    configuration.ownership.silence = .milliseconds(500)
+    configuration.ownership.longestLease = .milliseconds(400)
+    configuration.ownership.margin = .milliseconds(50)
+    configuration.relay.patience = .milliseconds(500)
+    configuration.relay.gapPause = .milliseconds(50)
+    return configuration
+  }
+}
+
+/// A node on a plain database in a folder of its own.
+final class TestNode: Sendable {
+  let shard: TestShard
+  let member: MemberID
+  let log: MemoryLogConnection
+  let engine: MessagingEngine
+  let node: ReplicaNode
+  let pool: DatabasePool
+  private let folder: ScratchFolder
+  private let running: Task<Void, any Error>
+
+  /// - Parameter folder: of an earlier process of the same member; default: a new member's.
+  init(
+    _ shard: TestShard, member number: UInt128, folder: ScratchFolder = ScratchFolder(),
+    _ change: (inout NodeConfiguration) -> Void = { _ in }
+  ) async throws {
+    let time = try SystemTimeSource()
+    self.shard = shard
+    self.folder = folder
+    member = MemberID(number)
+    log = MemoryLogConnection(shard.log) { time.sinceBoot }
+    pool = try DatabasePool(path: folder.path("messaging.db"))
+    let first = try MessagingEngine(pool: pool, time: time, isSecured: true)
+    if !first.isReplicated {
+      try await first.write { [member] db in
+        try ReplicationSchema.make(shard: shard.shard, member: member, db)
+      }
+    }
+    engine = try MessagingEngine(pool: pool, time: time, isSecured: true)
+    var configuration = TestShard.configuration
+    change(&configuration)
+    let node = try await ReplicaNode.start(
+      engine, member: member, ring: try shard.seal(), newestKey: 1, log: log, time: time,
+      configuration: configuration)
+    self.node = node
+    running = Task { try await node.run() }
+  }
+
+  /// Ends the process; its folder stays.
+  @discardableResult
+  func stop() async -> ScratchFolder {
+    running.cancel()
+    _ = await running.result
+    try? await engine.stop()
+    return folder
+  }
+
+  /// Why the node has stopped.
+  func end() async -> (any Error)? {
+    if case .failure(let error) = await running.result { error } else { nil }
+  }
+
+  func texts(of channel: Channel) async throws -> [String] {
+    try await pool.read { db in
+      try Data.fetchAll(
+        db,
+        sql: """
+          SELECT payload FROM message JOIN channel ON channel.id = channel_id WHERE name = ?
+          ORDER BY timetoken
+          """, arguments: [channel.name])
+    }.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// All rows that the log decides, to compare nodes.
+  func rows() async throws -> [String] {
+    try await pool.read { db in
+      try [
+        "SELECT * FROM message", "SELECT * FROM channel", "SELECT * FROM consumer",
+        "SELECT * FROM position", "SELECT * FROM delivery", "SELECT * FROM dead_letter",
+        "SELECT * FROM deduplication", "SELECT * FROM replication_origin",
+        "SELECT * FROM replication_lease", "SELECT * FROM replication_member",
+        "SELECT state FROM replication_state", "SELECT timetoken_high_water FROM engine",
+      ].flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
+    }
+  }
+}
+
+/// Waits until something holds.
+func eventually(
+  within limit: Duration = .seconds(10), _ what: String, _ body: () async throws -> Bool
+) async throws {
+  let end = ContinuousClock.now + limit
+  while try await !body() {
+    if ContinuousClock.now > end { throw TimeoutError(what: what) }
+    try await Task.sleep(for: .milliseconds(10))
+  }
+}
+
+struct TimeoutError: Error, CustomStringConvertible {
+  let what: String
+  var description: String { "not in time: \(what)" }
+}
+
+extension Channel {
+  static let orders = try! Channel("orders")
+}
+
+extension Message {
+  init(_ text: String, key: String? = nil, id: String? = nil) {
+    self.init(
+      channel: .orders, payload: Array(text.utf8), orderingKey: key, deduplicationID: id)
+  }
+}
