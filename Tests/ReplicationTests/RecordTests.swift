@@ -37,6 +37,23 @@ import VaultCrypto
     #expect(try Record(decoding: record.encoded) == record)
   }
 
+  @Test(arguments: ["a", "ü", "€", "😀"])
+  func `a text that is too long is cut behind a whole character`(_ character: String) throws {
+    for start in 0..<4 {
+      let text = String(repeating: "a", count: start) + String(repeating: character, count: 65_535)
+      let record = Record(time: 0, .settlement(Self.settlement(.rejected(reason: text))))
+      let read = try Record(decoding: record.encoded)
+      guard case .settlement(let settlement) = read.body,
+        case .rejected(let reason) = settlement.outcome
+      else {
+        Issue.record("another record was read")
+        return
+      }
+      #expect(text.hasPrefix(reason))
+      #expect((65_532...65_535).contains(reason.utf8.count))
+    }
+  }
+
   @Test(arguments: bodies) func `a record that is cut or goes on is refused`(_ body: Record.Body) {
     let bytes = Record(time: 1, body).encoded
     for count in bytes.indices {

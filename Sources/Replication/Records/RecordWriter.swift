@@ -28,9 +28,15 @@ package struct RecordWriter {
     append(origin.index)
   }
 
-  /// Writes the length in two bytes, then UTF-8.
+  /// Writes the length in two bytes, then UTF-8: of a longer text, the characters that have room.
   package mutating func append(_ text: String) {
-    let utf8 = Array(text.utf8.prefix(Int(UInt16.max)))
+    var utf8 = Array(text.utf8)
+    if utf8.count > UInt16.max {
+      var count = Int(UInt16.max)
+      // Not within a character: the text would be no UTF-8 for its readers.
+      while UTF8.isContinuation(utf8[count]) { count -= 1 }
+      utf8.removeLast(utf8.count - count)
+    }
     append(UInt16(utf8.count))
     append(utf8)
   }
