@@ -21,7 +21,7 @@ final class MemoryLog: Sendable {
     state.withLock { $0.stored.removeLast(min(count, $0.stored.count)) }
   }
 
-  /// Lets nobody read or append.
+  /// Refuses all reads and appends.
   func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
 
   var count: Int { state.withLock { $0.stored.count } }
@@ -100,5 +100,35 @@ final class MemoryLogConnection: ReplicatedLog {
   func trim(through position: UInt64) throws {
     try requireConnection()
     log.trim(through: position)
+  }
+}
+
+/// Requests between nodes of one process.
+final class MemoryExchange: MemberExchange {
+  typealias Answer = @Sendable ([UInt8], @escaping @Sendable ([UInt8]) -> Void) -> Void
+
+  struct Unanswered: Error {}
+
+  private let answers = Mutex<[MemberID: Answer]>([:])
+
+  func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
+    -> [UInt8]
+  {
+    guard let answer = answers.withLock({ $0[member] }) else { throw Unanswered() }
+    return try await withThrowingTaskGroup { group in
+      group.addTask {
+        await withCheckedContinuation { caller in answer(bytes) { caller.resume(returning: $0) } }
+      }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        throw Unanswered()
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? []
+    }
+  }
+
+  func serve(as member: MemberID, _ answer: @escaping Answer) {
+    answers.withLock { $0[member] = answer }
   }
 }

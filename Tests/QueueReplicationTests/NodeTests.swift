@@ -89,6 +89,74 @@ import Testing
     await #expect(throws: EngineError.self) { try await other.publish(Message("two")) }
     await #expect(throws: EngineError.self) { try await other.receive(from: .orders) }
   }
+
+  @Test func `a worker at another node leases from the owner, and settles there`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    try await eventually("an owner") { a.node.isOwner }
+    let b = try await TestNode(shard, member: 2)
+    try await b.engine.publish([
+      Message("one"), Message("two", key: "k"), Message("three", key: "k"),
+    ])
+    let first = try await b.engine.receive(
+      from: .orders, maximumCount: 5, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(first.map(\.text) == ["one", "two"])
+    try await b.engine.acknowledge(first.map(\.token))
+    try await b.engine.acknowledge(first.map(\.token))
+    let second = try await b.engine.receive(
+      from: .orders, maximumCount: 5, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(second.map(\.text) == ["three"])
+    try await b.engine.acknowledge(second.map(\.token))
+    try await expectEqual(a, b)
+    #expect(try await b.texts(of: .orders) == [])
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `what brokers forget is undone, and comes back from the outbox`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1) { $0.syncInterval = .seconds(60) }
+    let b = try await TestNode(shard, member: 2) { $0.syncInterval = .seconds(60) }
+    for index in 0..<20 {
+      try await (index % 2 == 0 ? a : b).engine.publish(Message("\(index)"))
+    }
+    try await a.engine.setRetention(Retention(), of: .orders)
+    shard.log.forget(12)
+    for index in 20..<30 {
+      try await (index % 2 == 0 ? a : b).engine.publish(Message("\(index)"))
+    }
+    try await expectEqual(a, b)
+    #expect(Set(try await a.texts(of: .orders)) == Set((0..<30).map { "\($0)" }))
+    #expect(try await a.texts(of: .orders).count == 30)
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `a node that starts again brings what it had promised`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    try await a.engine.publish(Message("one"))
+    a.log.setCutOff(true)
+    try await a.engine.post(Message("two"))
+    #expect(try await a.texts(of: .orders) == ["one"])
+    let folder = await a.stop()
+    let again = try await TestNode(shard, member: 1, folder: folder)
+    try await again.engine.publish(Message("three"))
+    #expect(try await again.texts(of: .orders) == ["one", "two", "three"])
+    await again.stop()
+  }
+
+  @Test func `a large commit travels in parts`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    let b = try await TestNode(shard, member: 2)
+    let payload = String(repeating: "x", count: 400_000)
+    try await a.engine.publish((0..<4).map { Message("\($0)" + payload) })
+    try await expectEqual(a, b)
+    #expect(try await b.texts(of: .orders).map(\.first) == ["0", "1", "2", "3"])
+    await a.stop()
+    await b.stop()
+  }
 }
 
 extension Delivery {

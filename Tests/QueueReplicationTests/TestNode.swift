@@ -19,7 +19,9 @@ final class TestShard: Sendable {
     self.ring = ring.encodedBytes()
   }
 
-  func seal() throws -> RingSeal { RingSeal(try KeyRing(decoding: ring), random: .unshared()) }
+  let exchange = MemoryExchange()
+
+  func keyRing() throws -> KeyRing { try KeyRing(decoding: ring) }
 
   /// Short times, so that tests take seconds.
   static var configuration: NodeConfiguration {
@@ -70,7 +72,8 @@ final class TestNode: Sendable {
     var configuration = TestShard.configuration
     change(&configuration)
     let node = try await ReplicaNode.start(
-      engine, member: member, ring: try shard.seal(), newestKey: 1, log: log, time: time,
+      engine, member: member, ring: try shard.keyRing(), log: log, members: shard.exchange,
+      time: time,
       configuration: configuration)
     self.node = node
     running = Task { try await node.run() }

@@ -142,7 +142,7 @@ import VaultCrypto
     let requester = Self.seal(ring, Self.requester)
     func request(reasonByteCount: Int) -> Request {
       let settlement = LeaseSettlement(
-        consumer: "c", message: MessageOrigin(RecordNumber(AuthorID(1), 1), 0), lease: LeaseID(1),
+        lease: LeaseID(1),
         outcome: .rejected(reason: String(repeating: "a", count: reasonByteCount)))
       return Request(
         epoch: EpochID(1), beat: 0, .settle([LeaseSettlement](repeating: settlement, count: 8)))

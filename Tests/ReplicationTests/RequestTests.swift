@@ -29,7 +29,7 @@ import VaultCrypto
   ]
 
   private static func settlement(_ outcome: Settlement.Outcome) -> LeaseSettlement {
-    LeaseSettlement(consumer: "c", message: origin, lease: LeaseID(4), outcome: outcome)
+    LeaseSettlement(lease: LeaseID(4), outcome: outcome)
   }
 
   @Test(arguments: requests)

@@ -110,20 +110,21 @@ extension EngineDatabase {
     package let due: Int64?
     package let expires: Int64?
     package let attemptCount: Int
+    package let payloadByteCount: Int64
   }
 
   /// Calls `body` with what a consumer is not done with: the highest priority first, the oldest first within one.
   ///
   /// - Parameter body: returns false to end it.
-  /// - Returns: false if there is no such consumer.
   package func candidates(
     of channel: Channel, for consumer: Consumer, in db: Database,
     _ body: (Candidate) throws -> Bool
-  ) throws -> Bool {
-    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return false }
+  ) throws {
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return }
     let ready = try db.cachedStatement(
       sql: """
-        SELECT timetoken, delivery.ordering_key, message.due, expires, attempt_count
+        SELECT timetoken, delivery.ordering_key, message.due, expires, attempt_count,
+          length(payload)
         FROM delivery JOIN message USING (timetoken)
         WHERE consumer_id = ? AND delivery.priority = ? ORDER BY timetoken
         """)
@@ -133,41 +134,44 @@ extension EngineDatabase {
       while let row = try rows.next() {
         let candidate = Candidate(
           timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], due: row[2],
-          expires: row[3], attemptCount: row[4])
-        guard try body(candidate) else { return true }
+          expires: row[3], attemptCount: row[4], payloadByteCount: row[5])
+        guard try body(candidate) else { return }
       }
-      let select = try db.cachedStatement(sql: Self.selectNew(priority))
       let news = try Row.fetchCursor(
-        select, arguments: [record.channelID, positions[priority.rawValue] ?? 0])
+        db.cachedStatement(sql: Self.selectSizes(priority)),
+        arguments: [record.channelID, positions[priority.rawValue] ?? 0, priority.rawValue])
       while let row = try news.next() {
-        let message = try NewMessage(row)
-        guard message.priority == priority else { continue }
         let candidate = Candidate(
-          timetoken: message.timetoken, orderingKey: message.orderingKey, due: message.due,
-          expires: message.expires, attemptCount: 0)
-        guard try body(candidate) else { return true }
+          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], due: row[2],
+          expires: row[3], attemptCount: 0, payloadByteCount: row[4])
+        guard try body(candidate) else { return }
       }
     }
-    return true
   }
 
-  /// What a receiver gets of a message that was leased to it.
+  /// As ``selectNew(_:)``, with the sizes of payloads in their place.
+  private static func selectSizes(_ priority: Priority) -> String {
+    """
+    SELECT timetoken, ordering_key, due, expires, length(payload) FROM message
+    WHERE channel_id = ? AND timetoken > ? AND priority = ?
+      \(priority == .normal ? "" : "AND priority <> 4")
+    ORDER BY timetoken
+    """
+  }
+
+  /// What a receiver gets of a message that was leased to it; nil if the log does not have it any more.
   package func delivery(
-    _ candidate: Candidate, of channel: Channel, for consumer: Consumer, secret: [UInt8],
-    in db: Database
+    of timetoken: Timetoken, from channel: Channel, for consumer: Consumer, attempt: Int,
+    secret: [UInt8], in db: Database
   ) throws -> Delivery? {
-    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return nil }
-    let select = try db.cachedStatement(
-      sql: "SELECT headers, payload, priority FROM message WHERE timetoken = ?")
-    guard let row = try Row.fetchOne(select, arguments: [candidate.timetoken.rawValue]) else {
-      return nil
-    }
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db),
+      let message = try Self.message(timetoken, of: channel, db)
+    else { return nil }
     return Delivery(
-      token: LeaseToken(
-        consumerID: record.id, timetoken: candidate.timetoken, secret: secret),
-      channel: channel, payload: try row.bytes(at: 1), headers: try HeaderCoding.decode(row[0]),
-      priority: Priority(stored: row[2]), orderingKey: candidate.orderingKey,
-      expirationTicks: candidate.expires, attempt: candidate.attemptCount + 1,
+      token: LeaseToken(consumerID: record.id, timetoken: timetoken, secret: secret),
+      channel: channel, payload: message.payload, headers: message.headers,
+      priority: message.priority, orderingKey: message.orderingKey,
+      expirationTicks: message.expirationTicks, attempt: attempt,
       maximumAttempts: record.maximumAttempts)
   }
 }

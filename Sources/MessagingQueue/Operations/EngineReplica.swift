@@ -52,7 +52,9 @@ package struct PostedRecord: Sendable, Hashable {
 }
 
 extension MessagingEngine {
-  /// Whether the home is one of several. Then changes need a replica.
+  /// Whether the home is one of several.
+  ///
+  /// Then changes need a replica.
   package var isReplicated: Bool { tables.isReplicated }
 
   /// Sends changes through the log from now on.

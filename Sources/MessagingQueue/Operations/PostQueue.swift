@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Lets callers that publish at the same time share one record of the log, and one transaction.
 ///
-/// If no transaction runs, messages are posted immediately, alone. Those that come meanwhile form the next record
+/// If no transaction runs, messages are posted immediately, alone. Those that come during it form the next record
 /// together, in the order in which they came.
 final class PostQueue: Sendable {
   private struct Waiting {

@@ -3,7 +3,9 @@ package import Replication
 
 /// How a node works.
 package struct NodeConfiguration: Sendable {
-  /// The longest that a broker of the cluster can keep a record without a sync. Default: 5 minutes, that of NATS 2.9.
+  /// The longest that a broker of the cluster can keep a record without a sync.
+  ///
+  /// Default: 5 minutes, that of NATS 2.9.
   ///
   /// With `sync: always` on all brokers it is zero: then nothing that was read is ever undone.
   package var syncInterval: Duration = .seconds(300)
@@ -13,17 +15,35 @@ package struct NodeConfiguration: Sendable {
   package var relay = Relay.Limits()
   /// What the owner trims, and whom it expels.
   package var trim = TrimPlan.Limits()
-  /// How long a read waits for the next record. Default: 500 ms.
+  /// How long a read waits for the next record.
+  ///
+  /// Default: 500 ms.
   package var readWait: Duration = .milliseconds(500)
-  /// How long a receive that found nothing waits before it asks again. Default: 1 s.
+  /// How long a receive that found nothing waits before it asks again.
+  ///
+  /// Default: 1 s.
   package var receiveInterval: Duration = .seconds(1)
-  /// How many records a member's safe position moves before it says so. Default: 1,000.
+  /// How long a caller waits until what it wrote is read back.
+  ///
+  /// Default: 10 s.
+  ///
+  /// After that it is told that the outcome is unknown: it is in the outbox, and takes effect when it can.
+  package var patience: Duration = .seconds(10)
+  /// How many records a member's safe position moves before it says so.
+  ///
+  /// Default: 1,000.
   package var reportStep: UInt64 = 1_000
-  /// How long it waits at most before it says so. Default: 30 s.
+  /// How long it waits at most before it says so.
+  ///
+  /// Default: 30 s.
   package var reportInterval: Duration = .seconds(30)
-  /// How old the last read of the log can be for a node that decides about access. Default: 1 s.
+  /// How old the last read of the log can be for a node that decides about access.
+  ///
+  /// Default: 1 s.
   package var longestBlindness: Duration = .seconds(1)
-  /// The tables of a server beside the engine's, which `rows` records can change. Default: none.
+  /// The tables of a server beside the engine's, which `rows` records can change.
+  ///
+  /// Default: none.
   package var serverTables: Set<String> = []
   /// Default: no logs.
   package var logger = Logger(label: "datavault.replication") { _ in SwiftLogNoOpLogHandler() }

@@ -9,6 +9,10 @@ struct NodeState: Sendable {
   var leases = LeaseTable()
   /// Messages that a worker has released for a while.
   var delays: [LeaseTable.Key: Duration] = [:]
+  /// Which requests of other members this owner admits.
+  var window: RequestWindow?
+  /// The newest heartbeat of the present epoch that was applied here.
+  var beat: UInt64 = 0
   var plan: TrimPlan
   /// The report that is under way.
   var report: (name: RecordNumber, at: Duration)?
@@ -45,7 +49,7 @@ struct NodeState: Sendable {
       relay.noteApplied(name, now)
       ownership.noteApplied(record.body, current: view.values.epoch?.epoch, now)
       if report?.name == name { report = nil }
-      if case .settlement(let settlement) = record.body { leases.remove(settlement.lease) }
+      note(record.body)
     case .gap(let name): relay.noteGap(name, now)
     case .repeated, .retiredKey: break
     case .undone:
@@ -53,6 +57,16 @@ struct NodeState: Sendable {
       ownership.noteUndone()
     }
     if ownership.epoch == nil { leases.removeAll() }
+  }
+
+  private mutating func note(_ body: Record.Body) {
+    let current = view.values.epoch?.epoch
+    switch body {
+    case .settlement(let settlement): leases.remove(settlement.lease)
+    case .epoch(let epoch, _, _): if epoch == current { beat = 0 }
+    case .heartbeat(let epoch, let number): if epoch == current { beat = number }
+    default: break
+    }
   }
 
   /// What this node writes of itself now.
@@ -67,8 +81,11 @@ struct NodeState: Sendable {
       leases.removeAll()
       delays = [:]
       plan.reset()
+      window = RequestWindow(epoch: epoch)
       bodies.append(.epoch(epoch, predecessor: predecessor, member))
-    case .beat(let epoch, let beat): bodies.append(.heartbeat(epoch, beat: beat))
+    case .beat(let epoch, let beat):
+      window?.noteBeat(beat)
+      bodies.append(.heartbeat(epoch, beat: beat))
     }
     guard ownership.epoch != nil else { return bodies }
     delays = delays.filter { $0.value > now }

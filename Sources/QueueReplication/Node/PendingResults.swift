@@ -5,13 +5,18 @@ internal import Synchronization
 final class PendingResults<Value: Sendable>: Sendable {
   private enum Entry {
     case expected
-    case waiting([CheckedContinuation<Value?, Never>])
+    case waiting([Waiter])
     case done(Value)
+  }
+
+  private struct Waiter {
+    let continuation: CheckedContinuation<Value?, Never>
+    let until: Duration
   }
 
   private struct State {
     var entries: [RecordNumber: Entry] = [:]
-    /// Results that nobody has asked for yet, the oldest first.
+    /// Results that no caller has asked for yet, the oldest first.
     var unclaimed: ArraySlice<RecordNumber> = []
     var isClosed = false
   }
@@ -26,24 +31,26 @@ final class PendingResults<Value: Sendable>: Sendable {
     state.withLock { $0.entries[name] = .expected }
   }
 
-  /// Nobody will ask: the transaction was rolled back.
+  /// No caller will ask: the transaction was rolled back.
   func forget(_ name: RecordNumber) {
     state.withLock { $0.entries[name] = nil }
   }
 
   /// Waits for a result.
   ///
-  /// - Returns: nil if it will never come: the node has stopped.
-  func result(of name: RecordNumber) async -> Value? {
+  /// - Parameter until: on the clock of ``expire(_:)``.
+  /// - Returns: nil if it does not come in this time, or never: the node has stopped.
+  func result(of name: RecordNumber, until: Duration) async -> Value? {
     await withCheckedContinuation { continuation in
+      let waiter = Waiter(continuation: continuation, until: until)
       let found = state.withLock { state -> Value?? in
         switch state.entries[name] {
         case .done(let value):
           state.entries[name] = nil
           return .some(value)
         case .waiting(let others):
-          state.entries[name] = .waiting(others + [continuation])
-        case .expected where !state.isClosed: state.entries[name] = .waiting([continuation])
+          state.entries[name] = .waiting(others + [waiter])
+        case .expected where !state.isClosed: state.entries[name] = .waiting([waiter])
         case .expected, nil: return .some(nil)
         }
         return nil
@@ -54,7 +61,7 @@ final class PendingResults<Value: Sendable>: Sendable {
 
   /// A record was applied.
   func resolve(_ name: RecordNumber, _ value: Value) {
-    let waiters = state.withLock { state -> [CheckedContinuation<Value?, Never>] in
+    let waiters = state.withLock { state -> [Waiter] in
       switch state.entries[name] {
       case .waiting(let waiters):
         state.entries[name] = nil
@@ -71,7 +78,7 @@ final class PendingResults<Value: Sendable>: Sendable {
       }
       return []
     }
-    for waiter in waiters { waiter.resume(returning: value) }
+    for waiter in waiters { waiter.continuation.resume(returning: value) }
   }
 
   /// Records have got new names.
@@ -83,15 +90,31 @@ final class PendingResults<Value: Sendable>: Sendable {
     }
   }
 
+  /// Lets those return that have waited long enough.
+  func expire(_ now: Duration) {
+    let ended = state.withLock { state in
+      var ended: [Waiter] = []
+      for case (let name, .waiting(let waiters)) in state.entries {
+        let rest = waiters.filter { $0.until > now }
+        if rest.count == waiters.count { continue }
+        ended += waiters.filter { $0.until <= now }
+        // Its result is dropped if no caller waits any more.
+        state.entries[name] = rest.isEmpty ? nil : .waiting(rest)
+      }
+      return ended
+    }
+    for waiter in ended { waiter.continuation.resume(returning: nil) }
+  }
+
   /// No result comes any more.
   func close() {
     let waiters = state.withLock { state in
       state.isClosed = true
       defer { state.entries = [:] }
-      return state.entries.values.flatMap { entry -> [CheckedContinuation<Value?, Never>] in
+      return state.entries.values.flatMap { entry -> [Waiter] in
         if case .waiting(let waiters) = entry { waiters } else { [] }
       }
     }
-    for waiter in waiters { waiter.resume(returning: nil) }
+    for waiter in waiters { waiter.continuation.resume(returning: nil) }
   }
 }

@@ -82,7 +82,7 @@ extension ReplicaNode: EngineReplica {
   func result(
     of name: RecordNumber, during operation: String
   ) async throws(EngineError) -> MessageTables.Result {
-    guard let result = await results.result(of: name) else {
+    guard let result = await results.result(of: name, until: now + configuration.patience) else {
       throw Self.unknownOutcome(of: operation)
     }
     return result
@@ -91,8 +91,8 @@ extension ReplicaNode: EngineReplica {
   static func unknownOutcome(of operation: String) -> EngineError {
     EngineError(
       .outcomeUnknown,
-      "\(operation): it is in the outbox, and the node stopped before it was applied",
-      hint: "it takes effect when the node runs again; publish again with the same deduplication id"
+      "\(operation): it is in the outbox, and was not read back in time",
+      hint: "it takes effect when the brokers answer; publish again with the same deduplication id"
     )
   }
 }

@@ -3,6 +3,7 @@ internal import Logging
 package import MessagingQueue
 package import Replication
 internal import Synchronization
+internal import VaultCrypto
 
 /// A member of a shard: brings what its engine is asked for into the log, and the log into its database.
 ///
@@ -15,6 +16,8 @@ package final class ReplicaNode: Sendable {
   /// Callers that wait until a record is applied here.
   let results = PendingResults<MessageTables.Result>()
   let outboxChanged = WakeSignal()
+  /// How other members are asked; nil for a node that is alone.
+  let exchange: RequestExchange?
   private let reader: LogReader
   private let appender: LogAppender
   private let time: any TimeSource
@@ -24,29 +27,38 @@ package final class ReplicaNode: Sendable {
   /// - Parameters:
   ///   - engine: on a home whose tables ``ReplicationSchema`` has made.
   ///   - member: the database's member id.
+  ///   - members: asks other members through the brokers; nil for a node that is alone.
   /// - Throws: `damaged`, `newerVersion`; the errors of the engine.
   package static func start(
-    _ engine: MessagingEngine, member: MemberID, ring: sending RingSeal, newestKey: UInt32,
-    log: any ReplicatedLog, time: any TimeSource,
+    _ engine: MessagingEngine, member: MemberID, ring: borrowing KeyRing,
+    log: any ReplicatedLog, members: (any MemberExchange)?, time: any TimeSource,
     configuration: NodeConfiguration = NodeConfiguration()
   ) async throws -> ReplicaNode {
     let database = ShardDatabase(
-      engine, member: member, ring: ring, newestKey: newestKey,
+      engine, member: member, ring: RingSeal(ring, random: .unshared()),
+      newestKey: ring.keyNumbers.upperBound,
       syncInterval: configuration.syncInterval, serverTables: configuration.serverTables,
       now: { time.sinceBoot })
     let view = try await database.start()
-    let node = ReplicaNode(database, view, log, time, configuration)
+    let exchange = members.map { members in
+      RequestExchange(
+        members: members,
+        seal: SharedRequestSeal(RequestSeal(ring, member: member, random: .unshared())))
+    }
+    let node = ReplicaNode(database, view, log, exchange, time, configuration)
+    try node.serveRequests()
     engine.attach(node)
     return node
   }
 
   private init(
     _ database: ShardDatabase, _ view: ShardDatabase.View, _ log: any ReplicatedLog,
-    _ time: any TimeSource, _ configuration: NodeConfiguration
+    _ exchange: RequestExchange?, _ time: any TimeSource, _ configuration: NodeConfiguration
   ) {
     self.database = database
     self.configuration = configuration
     self.time = time
+    self.exchange = exchange
     reader = LogReader(log)
     appender = LogAppender(log)
     state = Mutex(NodeState(view, configuration, now: time.sinceBoot))
@@ -65,10 +77,8 @@ package final class ReplicaNode: Sendable {
         group.addTask { try await self.sayWhatIsDue() }
         _ = try await group.next()
         group.cancelAll()
-        outboxChanged.set()
       }
-    } catch let error {
-      outboxChanged.set()
+    } catch {
       end(error as? ReplicationError)
       if !Task.isCancelled { throw error }
     }
@@ -178,6 +188,7 @@ package final class ReplicaNode: Sendable {
   }
 
   private func writeWhatIsDue() async throws(EngineError) {
+    results.expire(now)
     try await endLeases()
     let bodies = state.withLock { state in
       var random = SystemRandomNumberGenerator()

@@ -16,15 +16,19 @@ final class WakeSignal: Sendable {
     }?.resume()
   }
 
-  /// Returns after the next signal, or one that has come since the last wait.
+  /// Returns after the next signal, or one that has come since the last wait, or if the task is cancelled.
   func wait() async {
-    await withCheckedContinuation { continuation in
-      let isSet = state.withLock { state in
-        if !state.isSet { state.waiter = continuation }
-        defer { state.isSet = false }
-        return state.isSet
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isSet = state.withLock { state in
+          if !state.isSet { state.waiter = continuation }
+          defer { state.isSet = false }
+          return state.isSet
+        }
+        if isSet { continuation.resume() }
       }
-      if isSet { continuation.resume() }
+    } onCancel: {
+      set()
     }
   }
 }

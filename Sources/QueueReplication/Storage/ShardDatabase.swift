@@ -5,7 +5,9 @@ internal import Replication
 internal import Synchronization
 internal import VaultCrypto
 
-/// A member's database: applies the log, and takes what goes into it. Everything is a transaction of the engine.
+/// A member's database: applies the log, and takes what goes into it.
+///
+/// Everything is a transaction of the engine.
 final class ShardDatabase: Sendable {
   /// What a batch of the log has changed.
   struct Taken: Sendable {

@@ -13,3 +13,23 @@ package protocol ReplicatedLog: AnyObject, Sendable {
   /// Removes the records up to a position.
   func trim(through position: UInt64) throws
 }
+
+/// Requests between the members of a shard, through the same brokers.
+///
+/// Their bytes are sealed.
+package protocol MemberExchange: AnyObject, Sendable {
+  /// Asks a member.
+  func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
+    -> [UInt8]
+
+  /// Answers the requests to a member.
+  ///
+  /// - Parameter answer: called on a thread of the library, which it must not block; `reply` can be called later, on
+  ///   any thread.
+  func serve(
+    as member: MemberID,
+    _ answer:
+      @escaping @Sendable (_ request: [UInt8], _ reply: @escaping @Sendable ([UInt8]) -> Void)
+      -> Void
+  ) throws
+}

@@ -1,4 +1,4 @@
-/// Who numbers the records of a disk: an author for each lane, drawn anew with each process.
+/// Who numbers the records of a disk: an author for each lane, drawn again by each process.
 package struct OutboxLanes: Sendable, Equatable {
   /// Records that do not wait for each other.
   package enum Lane: UInt8, Sendable, Hashable, CaseIterable {

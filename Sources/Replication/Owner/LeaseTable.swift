@@ -104,6 +104,9 @@ package struct LeaseTable: Sendable {
     return held.settlement.map { .wait($0) } ?? .write(key)
   }
 
+  /// What a lease is of.
+  package func key(of lease: LeaseID) -> Key? { keys[lease] }
+
   /// Whether a message waits, as it is leased, or another one with its ordering key is.
   package func isWaiting(_ key: Key, orderingKey: String?) -> Bool {
     if held[key] != nil { return true }

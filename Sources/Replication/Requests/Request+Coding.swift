@@ -67,9 +67,8 @@ extension Request {
 
 extension LeaseSettlement {
   fileprivate func write(to writer: inout RecordWriter) throws(RequestError) {
-    try writer.append(checked: consumer)
-    writer.append(message)
     writer.append(lease)
+    writer.append(delayMilliseconds)
     switch outcome {
     case .released(_, let reason), .rejected(let reason): try RecordWriter.check(reason)
     case .leaseEnded: throw .ownersOutcome
@@ -79,9 +78,8 @@ extension LeaseSettlement {
   }
 
   fileprivate init(_ reader: inout RecordReader) throws(RecordError) {
-    consumer = try reader.text()
-    message = try reader.origin()
     lease = try reader.identifier()
+    delayMilliseconds = try reader.number()
     outcome = try Settlement.Outcome(&reader)
     guard outcome != .leaseEnded else { throw .unknownKind }
   }

@@ -28,18 +28,15 @@ package struct Request: Sendable, Hashable {
 
 /// What a worker has come to with a message that was leased to it.
 package struct LeaseSettlement: Sendable, Hashable {
-  package var consumer: String
-  package var message: MessageOrigin
   package var lease: LeaseID
+  /// How long the owner holds the message back after a release.
+  package var delayMilliseconds: UInt64
   /// Not `leaseEnded`, which only the owner can say.
   package var outcome: Settlement.Outcome
 
-  package init(
-    consumer: String, message: MessageOrigin, lease: LeaseID, outcome: Settlement.Outcome
-  ) {
-    self.consumer = consumer
-    self.message = message
+  package init(lease: LeaseID, delayMilliseconds: UInt64 = 0, outcome: Settlement.Outcome) {
     self.lease = lease
+    self.delayMilliseconds = delayMilliseconds
     self.outcome = outcome
   }
 }
@@ -95,6 +92,8 @@ package enum SettlementResult: UInt8, Sendable, Hashable, CaseIterable {
   case lost = 1
   /// The owner cannot tell: it can still count.
   case unknown = 2
+  /// It counts, and has made the message a dead letter.
+  case dead = 3
 }
 
 /// Why a request or a reply cannot be written or read.

@@ -1,0 +1,162 @@
+internal import Logging
+internal import MessagingQueue
+internal import Replication
+internal import Synchronization
+
+/// What a node asks the owner, and what the owner replies: sealed, through the brokers.
+extension ReplicaNode {
+  /// How long a node waits for a reply, and how often it asks for settlements, which can be repeated.
+  private static var patience: Duration { .seconds(5) }
+  private static var mostTries: Int { 3 }
+
+  // MARK: Asking
+
+  func requestLeases(
+    from channel: Channel, for consumer: Consumer, most: Int, _ lease: Duration
+  ) async throws(EngineError) -> [LeasedMessage] {
+    // A reply that is lost leaves the messages leased to no worker, until their leases end.
+    let reply = await ask(
+      .receive(
+        channel: channel.name, consumer: consumer.name, mostMessages: UInt32(clamping: most),
+        leaseMilliseconds: lease.wholeMilliseconds))
+    if case .leased(let messages) = reply { return messages }
+    return []
+  }
+
+  func requestSettlements(
+    _ settlements: [LeaseSettlement]
+  ) async throws(EngineError) -> [SettlementResult] {
+    for _ in 0..<Self.mostTries {
+      switch await ask(.settle(settlements)) {
+      case .settled(let results): return results
+      case .notOwner:
+        // The epoch of these leases is over, here or at the member that was asked.
+        var results: [SettlementResult] = []
+        for settlement in settlements {
+          results.append(try await hasCounted(settlement) ? .done : .lost)
+        }
+        return results
+      default: continue
+      }
+    }
+    return settlements.map { _ in .unknown }
+  }
+
+  func requestExtensions(
+    _ leases: [LeaseID], by lease: Duration
+  ) async throws(EngineError) -> [Bool] {
+    if case .extended(let kept) = await ask(
+      .extend(leases, leaseMilliseconds: lease.wholeMilliseconds))
+    {
+      return kept
+    }
+    return leases.map { _ in false }
+  }
+
+  /// Asks the owner that the log names here.
+  ///
+  /// - Returns: nil if there is none, or no reply comes.
+  private func ask(_ body: Request.Body) async -> Reply? {
+    guard let exchange,
+      let (epoch, beat, key) = state.withLock({ state in
+        state.view.values.epoch.map { ($0, state.beat, state.view.values.key) }
+      })
+    else { return nil }
+    let request = Request(epoch: epoch.epoch, beat: beat, body)
+    var random = SystemRandomNumberGenerator()
+    let id = RequestID(using: &random)
+    do {
+      let sealed = try exchange.seal.seal(request, id: id, to: epoch.owner, under: key)
+      let answer = try await exchange.members.request(
+        sealed, to: epoch.owner, within: Self.patience)
+      let reply = try exchange.seal.openReply(answer, to: id, from: epoch.owner)
+      return reply.answers(request) ? reply : nil
+    } catch {
+      configuration.logger.debug("the owner of the leases has not replied: \(error)")
+      return nil
+    }
+  }
+
+  // MARK: Answering
+
+  /// Answers the requests of other members from now on.
+  func serveRequests() throws {
+    guard let exchange else { return }
+    try exchange.members.serve(as: database.member) { [weak self] bytes, reply in
+      guard let self, let received = try? exchange.seal.openRequest(bytes) else { return }
+      Task {
+        let answer = await self.answer(received)
+        let key = self.state.withLock { $0.view.values.key }
+        if let sealed = try? exchange.seal.seal(answer, to: received, under: key) {
+          reply(sealed)
+        }
+      }
+    }
+  }
+
+  private func answer(_ received: RequestSeal.Received) async -> Reply {
+    let request = received.request
+    let decision = state.withLock { state -> RequestWindow.Decision in
+      guard state.ownership.epoch == request.epoch else { return .otherEpoch }
+      return state.window?.admit(received.id, request) ?? .otherEpoch
+    }
+    switch decision {
+    case .admitted: break
+    case .otherEpoch: return .notOwner(state.withLock { $0.view.values.epoch?.owner })
+    case .late, .repeated: return .refused(reason: "the request is not new")
+    case .unknownBeat: return .refused(reason: "the request names a heartbeat that was not written")
+    case .full: return .refused(reason: "too many requests")
+    }
+    do {
+      return try await answer(request)
+    } catch {
+      return .refused(reason: error.message)
+    }
+  }
+
+  private func answer(_ request: Request) async throws(EngineError) -> Reply {
+    switch request.body {
+    case .receive(let channel, let consumer, let most, let milliseconds):
+      let longest = configuration.ownership.longestLease
+      return .leased(
+        try await leaseHere(
+          from: try Channel(channel), for: try Consumer(consumer), most: Int(most),
+          until: min(.milliseconds(Int64(clamping: milliseconds)), longest)))
+    case .settle(let settlements):
+      return .settled(try await settle(settlements, in: request.epoch))
+    case .extend(let leases, let milliseconds):
+      return .extended(extendHere(leases, by: .milliseconds(Int64(clamping: milliseconds))))
+    }
+  }
+}
+
+/// How a node asks other members.
+struct RequestExchange: Sendable {
+  let members: any MemberExchange
+  let seal: SharedRequestSeal
+}
+
+/// The seal of requests, one call at a time.
+final class SharedRequestSeal: Sendable {
+  private let seal: Mutex<RequestSeal>
+
+  init(_ seal: sending RequestSeal) { self.seal = Mutex(seal) }
+
+  func seal(
+    _ request: Request, id: RequestID, to owner: MemberID, under key: UInt32
+  ) throws -> [UInt8] {
+    try seal.withLock { try $0.seal(request, id: id, to: owner, under: key) }
+  }
+
+  func seal(_ reply: Reply, to request: RequestSeal.Received, under key: UInt32) throws -> [UInt8] {
+    try seal.withLock { try $0.seal(reply, to: request, under: key) }
+  }
+
+  func openRequest(_ bytes: [UInt8]) throws -> RequestSeal.Received {
+    try seal.withLock { try $0.openRequest(bytes) }
+  }
+
+  func openReply(_ bytes: [UInt8], to id: RequestID, from owner: MemberID) throws -> Reply {
+    try seal.withLock { try $0.openReply(bytes, to: id, from: owner) }
+  }
+}
