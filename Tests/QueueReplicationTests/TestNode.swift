@@ -135,7 +135,10 @@ struct TimeoutError: Error, CustomStringConvertible {
 }
 
 extension Channel {
-  static let orders = try! Channel("orders")
+  static var orders: Channel {
+    guard let channel = try? Channel("orders") else { preconditionFailure("a valid name") }
+    return channel
+  }
 }
 
 extension Message {

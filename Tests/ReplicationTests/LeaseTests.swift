@@ -96,7 +96,8 @@ import Testing
   @Test(arguments: [Settlement.Outcome.leaseEnded, .released(countsAttempt: true, reason: "no")])
   func `the last attempt makes a dead letter`(_ outcome: Settlement.Outcome) {
     let decision = SettlementRule.decide(
-      Self.settlement(7, outcome), DeliveryState(), earlier: nil, epoch: EpochID(1), mostAttempts: 1)
+      Self.settlement(7, outcome), DeliveryState(), earlier: nil, epoch: EpochID(1), mostAttempts: 1
+    )
     guard case .counts(let next) = decision else {
       Issue.record("\(decision)")
       return

@@ -227,7 +227,9 @@ struct Judge {
         case .rejected: state?.end == .dead
         case .released, .leaseEnded: true
         }
-      if !hasEnded || !first.disk.tables.hasCounted(settlement), first.disk.tables.message(settlement.message)?.isRemoved != true {
+      if !hasEnded || !first.disk.tables.hasCounted(settlement),
+        first.disk.tables.message(settlement.message)?.isRemoved != true
+      {
         fail(
           "a settlement that was answered with done is lost: \(settlement.outcome) \(String(describing: state))"
         )
