@@ -87,7 +87,7 @@ extension ReplicaNode {
     }
   }
 
-  /// Settles messages whose time to live is over, under leases that no worker gets.
+  /// Settles messages whose time to live has ended, under leases that no worker gets.
   private func end(
     _ expired: [MessageOrigin], for consumer: Consumer, in epoch: EpochID
   ) async throws(EngineError) {

@@ -30,7 +30,7 @@ extension ReplicaNode {
       switch await ask(.settle(settlements)) {
       case .settled(let results): return results
       case .notOwner:
-        // The epoch of these leases is over, here or at the member that was asked.
+        // The epoch of these leases has ended, here or at the member that was asked.
         var results: [SettlementResult] = []
         for settlement in settlements {
           results.append(try await hasCounted(settlement) ? .done : .lost)
