@@ -105,7 +105,7 @@ extension EngineError: ErrorWithExitCode {
     .outcomeUnknown: .inputOutput, .readOnly: .inputOutput, .stopped: .inputOutput,
     .busy: .tryLater, .queueFull: .tryLater,
     .foreignFile: .notPermitted, .vaultLocked: .notPermitted, .wrongPassword: .notPermitted,
-    .notSecured: .policy,
+    .notSecured: .policy, .replicated: .policy,
   ]
 }
 
