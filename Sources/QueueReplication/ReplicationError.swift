@@ -49,6 +49,10 @@ extension ReplicationError {
       hint: "join again with a copy of another member")
   }
 
+  static let noMember = ReplicationError(
+    .state, "this home is no member of a cluster",
+    hint: "make it the first one with datavaultd cluster provision, or join with an invitation")
+
   static let stopped = ReplicationError(
     .stopped, "replication was stopped", hint: "start the server again")
 

@@ -54,7 +54,9 @@ public enum ReplicationProbe {
       let ring = KeyRing(newShard: .system)
       let asked = try JoinRequest(member: member, keys: keys)
       joinRequest = asked.bytes
-      invitation = try Invitation(to: asked, ring, settings: [1, 2, 3], random: .system).bytes
+      invitation = try Invitation(
+        to: asked, ring, settings: SecretBytes(copying: [1, 2, 3]), random: .system
+      ).bytes
       seal = RequestSeal(ring, member: member, random: .system)
       request = try RequestSeal(ring, member: other, random: .system).seal(
         Request(epoch: EpochID(1), beat: 2, .extend([LeaseID(3)], leaseMilliseconds: 4)),

@@ -3,7 +3,7 @@ internal import FileLayer
 package import GRDB
 package import SealedVFS
 package import SystemPackage
-internal import VaultCrypto
+package import VaultCrypto
 
 /// The vaults and the database of a backup or a restored home, verified.
 package struct VerifiedBackup<Finding: Sendable>: Sendable {
@@ -49,12 +49,7 @@ extension DatabaseCoordinator {
           }
           return (nil, nil, count)
         }
-        try await settle(vault, anchorStorage: anchorStorage)
-        try await requireAnchor(
-          of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
-        let snapshot = try SnapshotCopy(
-          of: home.databasePath, key: try await vault.databaseKeys().current, over: home.baseVFS,
-          busyTimeout: ProtocolLock.busyTimeout)
+        let snapshot = try await beginSnapshot(of: vault, anchorStorage)
         let count = try await copyVaults(to: target, without: vault.id)
         return (snapshot, try await vault.copy(to: target.store, databaseID: databaseID), count)
       }
@@ -77,6 +72,40 @@ extension DatabaseCoordinator {
     } catch {
       throw VaultedDatabaseError(any: error)
     }
+  }
+
+  /// Copies one state of the database to a file under another key, while other processes use it.
+  ///
+  /// - Parameters:
+  ///   - vault: the messaging vault, unlocked.
+  ///   - path: a path that is free; its directory must exist.
+  ///   - key: 32 bytes.
+  /// - Throws: `busy`, `rolledBack`, `damaged`, `diskFull` and the like. There is no file then.
+  package func copyDatabase(
+    of vault: Vault, to path: FilePath, key: borrowing SecretBytes,
+    anchorStorage: any AnchorStorage, progress: @Sendable (PageProgress) -> Void = { _ in }
+  ) async throws(VaultedDatabaseError) {
+    do {
+      let snapshot = try await locked { () -> SnapshotCopy in
+        try await beginSnapshot(of: vault, anchorStorage)
+      }
+      let target = try CopyTarget.sealed(
+        path, key: key, over: home.baseVFS, fileSystem: home.fileSystem)
+      try snapshot.run(into: target, progress: progress)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Begins to read one state of the database; call it under the lock.
+  private func beginSnapshot(
+    of vault: Vault, _ anchorStorage: any AnchorStorage
+  ) async throws -> SnapshotCopy {
+    try await settle(vault, anchorStorage: anchorStorage)
+    try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
+    return try SnapshotCopy(
+      of: home.databasePath, key: try await vault.databaseKeys().current, over: home.baseVFS,
+      busyTimeout: ProtocolLock.busyTimeout)
   }
 
   /// Verifies a backup, which is this home, and changes nothing.

@@ -21,7 +21,8 @@ private struct Joiner: ~Copyable {
   borrowing func request() throws -> JoinRequest { try JoinRequest(member: member, keys: keys) }
 
   borrowing func invitation() throws -> Invitation {
-    try Invitation(to: request(), ring, settings: settings, random: .system)
+    try Invitation(
+      to: request(), ring, settings: SecretBytes(copying: settings), random: .system)
   }
 
   /// Opens a file with the fingerprint that it has: what an operator would confirm who compares nothing.
@@ -38,7 +39,7 @@ private struct Joiner: ~Copyable {
     for bytes in [file, file + Array("\n".utf8)] {
       let contents = try joiner.open(bytes)
       #expect(contents.ring.encodedBytes().array() == joiner.ring.encodedBytes().array())
-      #expect(contents.settings == joiner.settings)
+      #expect(contents.settings.array() == joiner.settings)
     }
   }
 
@@ -47,7 +48,8 @@ private struct Joiner: ~Copyable {
     let invitation = try joiner.invitation()
     // What a person would send who has exchanged the file: a ring of their own, for the same request.
     let other = try Invitation(
-      to: joiner.request(), KeyRing(newShard: .system), settings: joiner.settings, random: .system)
+      to: joiner.request(), KeyRing(newShard: .system),
+      settings: SecretBytes(copying: joiner.settings), random: .system)
     let shown = try #require(Fingerprint(invitation.fingerprint.description))
     _ = try invitation.open(with: joiner.keys, member: joiner.member, confirmed: shown)
     #expect(throws: JoinError.otherFingerprint) {
@@ -124,15 +126,15 @@ private struct Joiner: ~Copyable {
     #expect(throws: JoinError.settingsTooLarge) {
       _ = try Invitation(
         to: joiner.request(), joiner.ring,
-        settings: [UInt8](repeating: 0, count: Invitation.mostSettingsBytes + 1), random: .system)
+        settings: SecretBytes(zeroCount: Invitation.mostSettingsBytes + 1), random: .system)
     }
     var ring = KeyRing(newShard: .system)
     for _ in 1..<KeyRing.mostKeys { try ring.addKey(from: .system) }
     let largest = try Invitation(
       to: joiner.request(), ring,
-      settings: [UInt8](repeating: 7, count: Invitation.mostSettingsBytes), random: .system)
+      settings: SecretBytes(zeroCount: Invitation.mostSettingsBytes), random: .system)
     let contents = try joiner.open(largest.bytes)
-    #expect(contents.settings.count == Invitation.mostSettingsBytes)
+    #expect(contents.settings.byteCount == Invitation.mostSettingsBytes)
     #expect(contents.ring.keyNumbers == 1...64)
   }
 
@@ -148,7 +150,7 @@ private struct Joiner: ~Copyable {
         recipient: request.digest(), random: .system)
       return try joiner.open(envelope.bytes)
     }
-    #expect(try open(good).settings == [7, 7])
+    #expect(try open(good).settings.array() == [7, 7])
     for length in good.indices {
       #expect(throws: (any Error).self) { _ = try open(Array(good[..<length])) }
     }
@@ -212,6 +214,6 @@ private struct Joiner: ~Copyable {
       ])
     let contents = try joiner.open(Array(try #require(sealed["invitation"] as? String).utf8))
     #expect(contents.ring.encodedBytes().array() == ring)
-    #expect(contents.settings == [42])
+    #expect(contents.settings.array() == [42])
   }
 }

@@ -97,6 +97,33 @@ package final class ReplicaNode: Sendable {
     results.close()
   }
 
+  /// Takes this member out of its shard, once everything that is in its outbox is in the log.
+  ///
+  /// Afterwards stop ``run()``, and make the home the only one with ``MemberNode/leaveAlone(_:ring:serverTables:)``.
+  ///
+  /// - Throws: `outcomeUnknown` if that takes longer; the errors of the engine.
+  package func leave(within limit: Duration) async throws(EngineError) {
+    let end = now + limit
+    try await wait(until: end) { [database] () async throws(EngineError) in
+      try await database.isOutboxEmpty()
+    }
+    database.leaves.store(true, ordering: .relaxed)
+    try await write([.leave(database.member)])
+    try await wait(until: end) { [self] in
+      state.withLock { $0.view.members[database.member] == nil }
+    }
+  }
+
+  private func wait(
+    until end: Duration, _ isDone: () async throws(EngineError) -> Bool
+  ) async throws(EngineError) {
+    while try await !isDone() {
+      try requireRunning()
+      if now >= end { throw Self.unknownOutcome(of: "leaving the cluster") }
+      try? await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
   // MARK: The loops
 
   private func applyLog() async throws {

@@ -1,3 +1,4 @@
+internal import Foundation
 package import GRDB
 internal import MessagingQueue
 package import Replication
@@ -70,14 +71,20 @@ package enum ReplicationSchema {
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX replication_lease_timetoken ON replication_lease (timetoken);
 
+    CREATE TABLE replication_refusal (
+      author BLOB NOT NULL,
+      number INTEGER NOT NULL,
+      reason TEXT NOT NULL,
+      PRIMARY KEY (author, number)
+    ) STRICT, WITHOUT ROWID;
+
     CREATE TABLE replication_repair (
       after INTEGER PRIMARY KEY,
       through INTEGER NOT NULL
     ) STRICT;
     """
 
-  /// Makes the tables in a home that becomes a member; the first home of a shard brings its messages.
-  ///
+  /// Makes the tables in a home that becomes the first member of a shard, and brings its messages.
   package static func make(
     shard: ShardID, member: MemberID, _ db: Database
   ) throws {
@@ -98,6 +105,32 @@ package enum ReplicationSchema {
       let origin = MessageOrigin(RecordNumber(AuthorID(0), UInt64(timetoken)), 0)
       try db.run("INSERT INTO replication_origin VALUES (?, ?)", timetoken, origin.bytes)
     }
+    try startOutbox(db)
+  }
+
+  /// Draws the first authors of a new member, so that any process can write into its outbox.
+  static func startOutbox(_ db: Database) throws {
+    var random = SystemRandomNumberGenerator()
+    var outbox = try Outbox(db)
+    try outbox.start(using: &random)
+    try outbox.store()
+  }
+
+  /// Removes the tables of a home that has left its shard: its messages stay.
+  package static func remove(_ db: Database) throws {
+    let tables = try String.fetchAll(
+      db,
+      sql: """
+        SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'replication\\_%' ESCAPE '\\'
+        """)
+    for table in tables { try db.execute(sql: "DROP TABLE \(table)") }
+  }
+
+  /// The member id of a home; nil for one that is no member.
+  package static func member(_ db: Database) throws -> MemberID? {
+    guard try isMade(db) else { return nil }
+    let row = try Row.fetchOne(db, sql: "SELECT member FROM replication_state")
+    return try row.map { try MemberID(decoding: [UInt8]($0[0] as Data)) }
   }
 
   /// Whether the database is a member's.

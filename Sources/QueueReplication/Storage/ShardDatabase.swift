@@ -41,6 +41,8 @@ final class ShardDatabase: Sendable {
 
   let engine: MessagingEngine
   let member: MemberID
+  /// Whether this member leaves, and so does not join again when its leave is applied.
+  let leaves = Atomic(false)
   /// The newest key of this node's ring.
   let newestKey: UInt32
   private let ring: SharedRing
@@ -74,6 +76,7 @@ final class ShardDatabase: Sendable {
       var random = SystemRandomNumberGenerator()
       var outbox = try Outbox(db)
       try outbox.start(using: &random)
+      try db.run("DELETE FROM replication_refusal")
       try add(.join(member, safe: applier.safe), to: .control, &outbox, applier.state.values.key)
       try outbox.store()
       self.applier.withLock { $0 = applier }
@@ -135,6 +138,13 @@ final class ShardDatabase: Sendable {
     try await engine.access.read(during: "reading the outbox") { try next(StoredRows(db: $0)) }
   }
 
+  /// Whether everything that this member has promised is in the log.
+  func isOutboxEmpty() async throws(EngineError) -> Bool {
+    try await engine.access.read(during: "reading the outbox") { db in
+      try db.number("SELECT 1 FROM replication_outbox LIMIT 1") == nil
+    }
+  }
+
   /// The oldest key that this member's outbox or tail needs.
   func oldestKey() async throws(EngineError) -> UInt32 {
     let inOutbox = try await engine.access.read(during: "reading the outbox") { db in
@@ -179,6 +189,7 @@ final class ShardDatabase: Sendable {
       alarm = error
     }
     for outcome in outcomes { try follow(outcome, applier, &outbox, db) }
+    try noteRefusals(tables.results, outbox.lanes, db)
     var renamed: [RecordNumber: RecordNumber] = [:]
     if applier.safeValues.oldestKey > oldestKey {
       renamed = try reseal(&outbox, applier)
@@ -191,6 +202,38 @@ final class ShardDatabase: Sendable {
     return (taken, applier)
   }
 
+  /// Makes the home the only one: applies what is still in the outbox, and removes the tables of replication.
+  func leaveAlone() async throws {
+    try await engine.commits.run(during: "leaving the cluster") { [self] db in
+      var applier = try StoredState.load(db, now: now())
+      var tables = MessageTables(engine, db, serverTables: serverTables)
+      var outcomes: [Applier.Outcome] = []
+      let rows = StoredRows(db: db)
+      for author in try rows.authors {
+        try applier.takeLast(
+          rows.records(of: author), into: &tables, outcomes: &outcomes, open: ring.open)
+      }
+      try ReplicationSchema.remove(db)
+    }
+  }
+
+  /// Tells the processes that wrote into this outbox what did not take effect: ``OutboxWriter``.
+  private func noteRefusals(
+    _ results: [RecordNumber: MessageTables.Result], _ lanes: OutboxLanes, _ db: Database
+  ) throws {
+    for (name, result) in results where lanes.isOfThisDisk(name.author) {
+      let reason: String
+      switch result {
+      case .conflict: reason = ""
+      case .refused(let error): reason = error.message
+      case .places, .operation, .settled: continue
+      }
+      try db.run(
+        "INSERT OR REPLACE INTO replication_refusal VALUES (?, ?, ?)", name.author.bytes,
+        Int64(clamping: name.number), reason)
+    }
+  }
+
   /// What belongs into the transaction that applied or undid a record.
   private func follow(
     _ outcome: Applier.Outcome, _ applier: Applier, _ outbox: inout Outbox<StoredRows>,
@@ -200,7 +243,7 @@ final class ShardDatabase: Sendable {
     switch outcome {
     case .applied(let name, let record, _):
       try outbox.rows.remove(through: name)
-      guard case .leave(member) = record.body else { break }
+      guard case .leave(member) = record.body, !leaves.load(ordering: .relaxed) else { break }
       // Expelled: it joins again, with what it has if the log still begins before that.
       try add(.join(member, safe: applier.safe), to: .control, &outbox, key)
     case .undone(let records, let repair):

@@ -168,6 +168,17 @@ package struct Applier: Sendable {
     if let base = tail.base, base != released { try tables.release(through: base) }
   }
 
+  /// Applies records as if they were the next ones of the log: on a database that leaves its shard for good.
+  package mutating func takeLast(
+    _ records: [SealedRecord], into tables: inout some ReplicatedTables,
+    outcomes: inout [Outcome], open: (SealedRecord) throws -> [UInt8]
+  ) throws {
+    for record in records {
+      let entry = LogEntry(sequence: state.position + 1, storedAt: 0, record)
+      try apply(entry, readAt: .zero, &tables, &outcomes, open)
+    }
+  }
+
   /// Compares the records of the batch with those applied, and undoes what differs.
   ///
   /// - Returns: whether the batch continues from what is applied now.

@@ -15,7 +15,7 @@ package struct Invitation: Sendable {
   package struct Contents: ~Copyable, Sendable {
     package let ring: KeyRing
     /// What the inviting member has handed in; this format does not look into it.
-    package let settings: [UInt8]
+    package let settings: SecretBytes
   }
 
   /// The serialization.
@@ -30,9 +30,10 @@ package struct Invitation: Sendable {
   ///
   /// - Throws: ``JoinError`` if the settings are too large, or the request's key is none; `CryptoError`.
   package init(
-    to request: JoinRequest, _ ring: borrowing KeyRing, settings: [UInt8], random: RandomSource
+    to request: JoinRequest, _ ring: borrowing KeyRing, settings: borrowing SecretBytes,
+    random: RandomSource
   ) throws {
-    guard settings.count <= Self.mostSettingsBytes else { throw JoinError.settingsTooLarge }
+    guard settings.byteCount <= Self.mostSettingsBytes else { throw JoinError.settingsTooLarge }
     envelope = try Self.seal(
       Self.plaintext(ring.encodedBytes(), settings), for: request, random: random)
     bytes = envelope.bytes
@@ -90,23 +91,25 @@ package struct Invitation: Sendable {
 
   // MARK: - The plaintext: version, ring, settings
 
-  private static func plaintext(_ ring: borrowing SecretBytes, _ settings: [UInt8]) -> SecretBytes {
+  private static func plaintext(
+    _ ring: borrowing SecretBytes, _ settings: borrowing SecretBytes
+  ) -> SecretBytes {
     var head = RecordWriter()
     head.append(version)
     head.append(UInt32(ring.byteCount))
-    var tail = RecordWriter()
-    tail.appendBlock(settings)
+    var middle = RecordWriter()
+    middle.append(UInt32(settings.byteCount))
     let ringRange = head.bytes.count..<head.bytes.count + ring.byteCount
-    var plaintext = SecretBytes(zeroCount: ringRange.upperBound + tail.bytes.count)
-    unsafe plaintext.withUnsafeMutableBytes { target in
-      unsafe target.copyBytes(from: head.bytes)
-      unsafe ring.withUnsafeBytes {
-        unsafe UnsafeMutableRawBufferPointer(rebasing: target[ringRange]).copyMemory(from: $0)
+    let settingsStart = ringRange.upperBound + middle.bytes.count
+    return unsafe SecretBytes(byteCount: settingsStart + settings.byteCount) { target in
+      func part(from offset: Int) -> UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset...])
       }
-      unsafe UnsafeMutableRawBufferPointer(rebasing: target[ringRange.upperBound...])
-        .copyBytes(from: tail.bytes)
+      unsafe target.copyBytes(from: head.bytes)
+      unsafe ring.withUnsafeBytes { unsafe part(from: ringRange.lowerBound).copyMemory(from: $0) }
+      unsafe part(from: ringRange.upperBound).copyBytes(from: middle.bytes)
+      unsafe settings.withUnsafeBytes { unsafe part(from: settingsStart).copyMemory(from: $0) }
     }
-    return plaintext
   }
 
   private static func contents(_ plaintext: borrowing SecretBytes) throws -> Contents {
@@ -119,9 +122,8 @@ package struct Invitation: Sendable {
     guard settings.upperBound == count, settings.count <= mostSettingsBytes else {
       throw JoinError.notAnInvitation
     }
-    let settingsBytes = plaintext.withBytes { $0.bytes(settings) }
-    let ringBytes = plaintext.copy(ring)
-    return Contents(ring: try KeyRing(decoding: ringBytes), settings: settingsBytes)
+    return Contents(
+      ring: try KeyRing(decoding: plaintext.copy(ring)), settings: plaintext.copy(settings))
   }
 
   /// The range of the bytes behind a length of 4 bytes.
@@ -132,11 +134,5 @@ package struct Invitation: Sendable {
     let length = Int(plaintext.withBytes { $0.number(at: offset, UInt32.self) })
     guard length <= plaintext.byteCount - offset - 4 else { throw .notAnInvitation }
     return offset + 4..<offset + 4 + length
-  }
-}
-
-extension RawSpan {
-  fileprivate func bytes(_ range: Range<Int>) -> [UInt8] {
-    range.map { number(at: $0, UInt8.self) }
   }
 }

@@ -82,6 +82,16 @@ package struct KeyRing: ~Copyable, Sendable {
     return encoded.copy(range(of: number))
   }
 
+  /// The key of a copy of a member's database for a joiner, under the newest key.
+  package borrowing func copyKey(for joiner: MemberID) throws -> SecretBytes {
+    var info = RecordWriter()
+    info.append(Array("datavault/replication/copy".utf8))
+    info.append(joiner)
+    return try HKDF.sha512(
+      inputKey: key(keyNumbers.upperBound), salt: [], info: info.bytes,
+      byteCount: Self.keyByteCount)
+  }
+
   /// Adds a random key with the next number.
   ///
   /// Records are sealed under it after a key switch, when all members have it.

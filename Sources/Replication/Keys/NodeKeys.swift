@@ -35,6 +35,13 @@ package struct NodeKeys: ~Copyable, Sendable {
   /// The bytes of the item.
   package borrowing func encodedBytes() -> SecretBytes { encoded.copy() }
 
+  /// The member id of the node: the first 16 bytes of the digest of its nkey.
+  package borrowing func member() throws(CryptoError) -> MemberID {
+    let digest = try Fingerprint.digest(
+      "datavault/replication/member", try userKey().publicKey.bytes)
+    return MemberID(digest.prefix(MemberID.byteCount).reduce(0) { $0 << 8 | UInt128($1) })
+  }
+
   /// The private key to which invitations are encrypted.
   borrowing func invitationKey() -> SecretBytes { encoded.copy(1..<1 + X25519.byteCount) }
 

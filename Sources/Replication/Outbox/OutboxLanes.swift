@@ -33,6 +33,9 @@ package struct OutboxLanes: Sendable, Equatable {
     present.values.first { $0.author == author }?.lastNumber
   }
 
+  /// Whether an author is one of this disk that has records in its outbox, or had when the process started.
+  package func isOfThisDisk(_ author: AuthorID) -> Bool { own[author] != nil }
+
   /// The lane of an author of this disk.
   func lane(of author: AuthorID) -> Lane? { own[author] }
 

@@ -21,7 +21,7 @@ package protocol OutboxRows {
 
 extension OutboxRows {
   /// An author's records.
-  func records(of author: AuthorID) throws -> [SealedRecord] {
+  package func records(of author: AuthorID) throws -> [SealedRecord] {
     try records(of: author, after: 0, most: .max)
   }
 

@@ -1,0 +1,123 @@
+package import DataVault
+package import FileLayer
+internal import GRDB
+package import MessagingQueue
+package import Replication
+internal import SystemPackage
+internal import VaultCrypto
+package import VaultedDatabase
+
+/// The node of a home, with what belongs to it: the home's lock and the connection to the brokers.
+package final class MemberNode: Sendable {
+  /// A way to the brokers of a shard.
+  package struct Connection: Sendable {
+    package let log: any ReplicatedLog
+    package let members: any MemberExchange
+    /// Ends the connection.
+    package let close: @Sendable () -> Void
+
+    package init(
+      log: any ReplicatedLog, members: any MemberExchange, close: @escaping @Sendable () -> Void
+    ) {
+      self.log = log
+      self.members = members
+      self.close = close
+    }
+  }
+
+  package let node: ReplicaNode
+  private let connection: Connection
+  private let lock: FileLock
+
+  private init(_ node: ReplicaNode, _ connection: Connection, _ lock: FileLock) {
+    self.node = node
+    self.connection = connection
+    self.lock = lock
+  }
+
+  /// Connects the home of a member, and lets its engine's changes go through the log.
+  ///
+  /// - Parameters:
+  ///   - vault: the messaging vault of the home, unlocked.
+  ///   - configuration: its interval of syncs is that of the settings.
+  ///   - connect: connects to the brokers.
+  /// - Throws: ``ReplicationError`` unless the home is this vault's member, or if another process replicates it; the
+  ///   errors of `connect`, the vault and the engine.
+  package static func start(
+    _ engine: MessagingEngine, of home: DataVaultHome, vault: Vault,
+    configuration: NodeConfiguration, time: any TimeSource,
+    connect: (borrowing NodeVault.Cluster, borrowing NodeKeys) async throws -> Connection
+  ) async throws -> MemberNode {
+    let secrets = NodeVault(vault)
+    let cluster = try await secrets.cluster()
+    let keys = try await secrets.keys()
+    let member = try await engine.access.read(
+      during: "reading the member", ReplicationSchema.member)
+    guard let member else { throw ReplicationError.noMember }
+    guard try keys.member() == member else {
+      throw ReplicationError(
+        .state, "the database is of another member than the vault's keys",
+        hint: "restore the vault and the database from the same backup, or join again")
+    }
+    let lock = try await takeLock(of: home)
+    var connection: Connection?
+    do {
+      var configuration = configuration
+      configuration.syncInterval = .seconds(cluster.settings.syncSeconds)
+      let connected = try await connect(cluster, keys)
+      connection = connected
+      let node = try await ReplicaNode.start(
+        engine, member: member, ring: cluster.ring, log: connected.log,
+        members: connected.members, time: time, configuration: configuration)
+      return MemberNode(node, connected, lock)
+    } catch {
+      connection?.close()
+      lock.release()
+      throw error
+    }
+  }
+
+  /// Works until the task is cancelled or the node must stop, then closes the connection.
+  package func run() async throws {
+    defer {
+      connection.close()
+      lock.release()
+    }
+    try await node.run()
+  }
+
+  /// Makes a home the only one: it applies what is still in its outbox, and keeps all messages.
+  ///
+  /// Other members must have been told by ``ReplicaNode/leave(within:)``, or be gone.
+  ///
+  /// - Parameter engine: of the home, without a running node. Start another one afterwards.
+  package static func leaveAlone(
+    _ engine: MessagingEngine, of home: DataVaultHome, vault: Vault, serverTables: Set<String>
+  ) async throws {
+    let secrets = NodeVault(vault)
+    let cluster = try await secrets.cluster()
+    let lock = try await takeLock(of: home)
+    defer { lock.release() }
+    let database = ShardDatabase(
+      engine, member: try await secrets.keys().member(),
+      ring: RingSeal(cluster.ring, random: .unshared()),
+      newestKey: cluster.ring.keyNumbers.upperBound, syncInterval: .zero,
+      serverTables: serverTables, now: { .zero })
+    try await database.leaveAlone()
+    try await secrets.clear()
+  }
+
+  /// One process replicates a home: each draws authors of its own, and applies all records.
+  private static func takeLock(of home: DataVaultHome) async throws -> FileLock {
+    let path = FilePath(home.databasePath.string + "-replica")
+    let lock = try await onBlockingThread("datavault.replica-lock") {
+      try home.fileSystem.makeLockFile(path)
+      return try home.fileSystem.lock(path, wait: false)
+    }
+    guard let lock else {
+      throw ReplicationError(
+        .state, "another process replicates \(home.path)", hint: "stop datavaultd serve first")
+    }
+    return lock
+  }
+}

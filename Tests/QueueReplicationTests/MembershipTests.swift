@@ -1,0 +1,256 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import QueueReplication
+import Replication
+import SystemPackage
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// A home with a vault of its own, and its node over a log in memory.
+private final class MemberHome: Sendable {
+  let home: DataVaultHome
+  let vault: Vault
+
+  init(in folder: ScratchFolder, _ name: String) async throws {
+    home = DataVaultHome(FilePath(folder.path(name)), vaultParameters: .cheap)
+    vault = try await Vault.create(
+      .messaging, in: home.store, credentials: .standard, parameters: .cheap)
+  }
+
+  func engine() async throws -> MessagingEngine {
+    try await MessagingEngine.start(home, vault: vault)
+  }
+
+  /// Runs `body` while the home's node runs over `log`.
+  @discardableResult
+  func whileReplicating<Result>(
+    over log: MemoryLog, _ body: (MessagingEngine, MemberNode) async throws -> Result
+  ) async throws -> Result {
+    let engine = try await engine()
+    let time = try SystemTimeSource()
+    var configuration = TestShard.configuration
+    configuration.serverTables = ["note"]
+    let member = try await MemberNode.start(
+      engine, of: home, vault: vault, configuration: configuration, time: time
+    ) { _, _ in
+      MemberNode.Connection(
+        log: MemoryLogConnection(log) { time.sinceBoot }, members: MemoryExchange(), close: {})
+    }
+    let running = Task { try await member.run() }
+    let result: Result
+    do {
+      result = try await body(engine, member)
+    } catch {
+      running.cancel()
+      try? await engine.stop()
+      throw error
+    }
+    running.cancel()
+    _ = await running.result
+    try await engine.stop()
+    return result
+  }
+
+  /// Makes the home the first member.
+  func provision() async throws {
+    let engine = try await engine()
+    var settings = ClusterSettings(addresses: ["nats://127.0.0.1:4222"])
+    settings.syncSeconds = 0
+    let cluster = try await Membership.prepareFirst(engine, vault: vault, settings: settings)
+    try await Membership.makeFirst(engine, vault: vault, shard: cluster.ring.shard)
+    try await engine.stop()
+  }
+
+  /// Lets a second engine, as a command has it, write into the outbox.
+  func asCommand<Result>(
+    _ body: (MessagingEngine, OutboxWriter) async throws -> Result
+  ) async throws -> Result {
+    let engine = try await engine()
+    let writer = try await OutboxWriter.attach(
+      to: engine, ring: NodeVault(vault).cluster().ring, serverTables: ["note"],
+      time: try SystemTimeSource(), patience: .seconds(5))
+    let result = try await body(engine, writer)
+    try await engine.stop()
+    return result
+  }
+
+  func request() async throws -> JoinRequest {
+    let keys = try await NodeVault(vault).keys()
+    return try JoinRequest(member: keys.member(), keys: keys)
+  }
+
+  func texts(_ engine: MessagingEngine) async throws -> [String] {
+    try await engine.read { db in
+      try Data.fetchAll(db, sql: "SELECT payload FROM message ORDER BY timetoken")
+    }.map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+@Suite struct MembershipTests {
+  private let folder = ScratchFolder()
+  private let log = MemoryLog()
+
+  private var copy: FilePath { FilePath(folder.path("copy.db")) }
+
+  @Test func `a home with messages becomes a cluster, grows, and is one home again`() async throws {
+    let first = try await MemberHome(in: folder, "first")
+    let second = try await MemberHome(in: folder, "second")
+    let alone = try await first.engine()
+    try await alone.publish(Message("before"))
+    try await alone.stop()
+    try await first.provision()
+
+    try await first.whileReplicating(over: log) { engine, _ in
+      try await engine.publish(Message("on one"))
+      let request = try await second.request()
+      let invitation = try await first.asCommand { [copy] _, writer in
+        try await Membership.invite(
+          request, by: writer, of: first.home, vault: first.vault,
+          applicationsKey: SecretBytes(copying: [UInt8](repeating: 7, count: 32)), copyingTo: copy)
+      }
+      try await engine.publish(Message("after the copy"))
+
+      let joining = try await second.engine()
+      let known = try await Membership.join(
+        invitation.bytes, confirmed: invitation.fingerprint, copy: copy, joining,
+        vault: second.vault)
+      #expect(known.applicationsKey.array() == [UInt8](repeating: 7, count: 32))
+      #expect(known.settings.addresses == ["nats://127.0.0.1:4222"])
+      try await joining.stop()
+
+      try await second.whileReplicating(over: log) { other, member in
+        try await other.publish(Message("on the other"))
+        let all = ["before", "on one", "after the copy", "on the other"]
+        try await eventually("both have all") {
+          try await [first.texts(engine), second.texts(other)].allSatisfy { $0 == all }
+        }
+        try await member.node.leave(within: .seconds(10))
+      }
+    }
+
+    // Each home goes on by itself, with all messages.
+    let left = try await second.engine()
+    try await MemberNode.leaveAlone(left, of: second.home, vault: second.vault, serverTables: [])
+    try await left.stop()
+    let second2 = try await second.engine()
+    #expect(!second2.isReplicated)
+    try await second2.publish(Message("alone again"))
+    #expect(try await second.texts(second2).last == "alone again")
+    try await second2.stop()
+    #expect(try await second.vault.itemNames().allSatisfy { !$0.name.hasPrefix("replication.") })
+  }
+
+  @Test func `a home that leaves without brokers keeps what was only in its outbox`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    try await home.provision()
+    try await home.whileReplicating(over: log) { engine, _ in
+      try await engine.publish(Message("in the log"))
+      log.setDown(true)
+      _ = try await engine.post([Message("promised")])
+    }
+    let engine = try await home.engine()
+    try await MemberNode.leaveAlone(engine, of: home.home, vault: home.vault, serverTables: [])
+    try await engine.stop()
+    let alone = try await home.engine()
+    #expect(try await home.texts(alone) == ["in the log", "promised"])
+    try await alone.stop()
+  }
+
+  @Test func `a command changes rows through the outbox, and learns of a conflict`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    let alone = try await home.engine()
+    try await alone.write {
+      try $0.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
+    }
+    try await alone.stop()
+    try await home.provision()
+    try await home.whileReplicating(over: log) { engine, _ in
+      try await home.asCommand { command, writer in
+        let rows = try await command.read { db in try Self.inserted(1, "a", db) }
+        try await writer.change(rows)
+        #expect(
+          try await engine.read { try String.fetchAll($0, sql: "SELECT text FROM note") } == ["a"])
+        let error = await #expect(throws: EngineError.self) { try await writer.change(rows) }
+        #expect(error?.code == .busy)
+      }
+    }
+  }
+
+  /// The changeset of a row that is inserted into a table of the same form.
+  private static func inserted(_ id: Int, _ text: String, _ db: Database) throws -> RowChanges {
+    let queue = try DatabaseQueue()
+    return try queue.write { db in
+      try db.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
+      let recorder = try RowRecorder(db, tables: ["note"])
+      try db.execute(sql: "INSERT INTO note VALUES (?, ?)", arguments: [id, text])
+      return try recorder.finish()
+    }
+  }
+
+  @Test func `a copy serves its joiner alone, and an empty home alone`() async throws {
+    let first = try await MemberHome(in: folder, "first")
+    let joiner = try await MemberHome(in: folder, "joiner")
+    let other = try await MemberHome(in: folder, "other")
+    try await first.provision()
+    let invitation = try await first.whileReplicating(over: log) { _, _ in
+      let request = try await joiner.request()
+      return try await first.asCommand { [copy] _, writer in
+        try await Membership.invite(
+          request, by: writer, of: first.home, vault: first.vault,
+          applicationsKey: SecretBytes(copying: []), copyingTo: copy)
+      }
+    }
+    func join(_ home: MemberHome, _ confirmed: Fingerprint) async throws {
+      let engine = try await home.engine()
+      do {
+        _ = try await Membership.join(
+          invitation.bytes, confirmed: confirmed, copy: copy, engine, vault: home.vault)
+      } catch {
+        try await engine.stop()
+        throw error
+      }
+      try await engine.stop()
+    }
+    await #expect(throws: (any Error).self) { try await join(other, invitation.fingerprint) }
+    let wrong = try #require(Fingerprint("AAAAA-AAAAA-AAAAA-AAAAA-AAAAA"))
+    await #expect(throws: (any Error).self) { try await join(joiner, wrong) }
+    let used = try await joiner.engine()
+    try await used.publish(Message("own"))
+    try await used.stop()
+    await #expect(throws: ReplicationError.self) { try await join(joiner, invitation.fingerprint) }
+    let engine = try await joiner.engine()
+    #expect(try await joiner.texts(engine) == ["own"])
+    #expect(!engine.isReplicated)
+    try await engine.stop()
+  }
+
+  @Test func `one process replicates a home`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    try await home.provision()
+    try await home.whileReplicating(over: log) { _, _ in
+      await #expect(throws: ReplicationError.self) {
+        _ = try await home.whileReplicating(over: log) { _, _ in true }
+      }
+    }
+  }
+
+  @Test func `settings are read as they were written`() throws {
+    var settings = ClusterSettings(
+      addresses: ["tls://a:4222", "tls://b:4222"], authority: "PEM \"x\"\n")
+    settings.logsIn = false
+    settings.syncSeconds = 0
+    #expect(try ClusterSettings(parsing: settings.text) == settings)
+    for text in [
+      "", "{}", "[]", #"{"version":2}"#,
+      #"{"version":1,"addresses":[],"login":true,"syncSeconds":1}"#,
+    ] {
+      #expect(throws: ReplicationError.self) { try ClusterSettings(parsing: Array(text.utf8)) }
+    }
+  }
+}
