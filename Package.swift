@@ -100,6 +100,7 @@ let package = Package(
 
     // Its pkg-config flags have -isystem; headers and library lie in the compiler's own paths.
     .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+    .systemLibrary(name: "CNATS", providers: [.apt(["libnats-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
@@ -153,6 +154,8 @@ let package = Package(
         "Replication", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer",
         grdb, logging,
       ]),
+    // The log in a stream of NATS JetStream.
+    module("JetStreamLog", ["Replication", "VaultCrypto", "CNATS", logging]),
     // For the message server.
     module(
       "Realtime",
@@ -215,6 +218,8 @@ let package = Package(
     support("FileRecording", ["FileLayer", system]),
     // Records and breaks what SQLite does to the disk.
     support("FaultVFS", ["FileLayer", "FileRecording", "TestSupport", "CSQLite", system]),
+    // Brokers of NATS in processes of their own.
+    support("BrokerCluster", ["TestSupport", system]),
     // The operations of an engine, for tests that wait for each of them.
     support("QueueFixture", ["MessagingQueue", "FileLayer", grdb]),
 
@@ -327,6 +332,11 @@ let package = Package(
       ]),
     tests("StrictJSONTests", ["StrictJSON"]),
     tests("ReplicationTests", ["Replication", "VaultCrypto"]),
+    tests(
+      "JetStreamLogTests",
+      [
+        "JetStreamLog", "Replication", "BrokerCluster", "VaultCrypto", "FileLayer", logging, system,
+      ]),
     tests(
       "QueueReplicationTests",
       [

@@ -40,7 +40,7 @@ enum StoredState {
         ORDER BY position
         """)
     while let row = try tailRows.next() {
-      let record = try SealedRecord(parsing: [UInt8](row[2] as Data))
+      let record = try SealedRecord(reading: [UInt8](row[2] as Data))
       let place = RecordPlace(
         LogEntry(sequence: UInt64(row[0] as Int64), storedAt: row[1], record))
       tail.append(

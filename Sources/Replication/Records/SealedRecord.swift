@@ -24,6 +24,20 @@ package struct SealedRecord: Sendable, Hashable {
     digest = try RecordDigest(of: bytes)
   }
 
+  /// Takes what a log has stored: bytes of another form are a record with a number that no author uses.
+  package init(reading bytes: [UInt8]) throws(CryptoError) {
+    do {
+      self = try SealedRecord(parsing: bytes)
+    } catch let error as CryptoError {
+      throw error
+    } catch {
+      name = RecordNumber(AuthorID(0), 0)
+      key = 0
+      self.bytes = bytes
+      digest = try RecordDigest(of: bytes)
+    }
+  }
+
   /// Reads the header of a record.
   ///
   /// - Throws: ``RecordError`` for another version, and for fewer bytes than a header has.

@@ -1,0 +1,166 @@
+internal import CNATS
+package import Logging
+package import Replication
+internal import Synchronization
+
+/// The log of a shard in a stream of NATS JetStream, and the requests between its members.
+///
+/// It connects when it is first used, and again by itself. It never creates a stream: ``provision(replicas:)`` does.
+/// See `docs/explanation/replication.md`, "Brokers".
+package final class JetStreamLog: ReplicatedLog, MemberExchange {
+  package let names: ShardNames
+  let settings: BrokerSettings
+  private let user: BrokerUser?
+  private let now: @Sendable () -> Duration
+  let logger: Logger
+  let connecting = Mutex(Connecting())
+  /// What only the thread that reads uses.
+  private let reading = Mutex(Reading())
+  let exchange = RequestReplies()
+
+  struct Connecting: Sendable {
+    var connection: BrokerConnection?
+    /// Whether the stream was looked at over this connection.
+    var isChecked = false
+    var isClosed = false
+  }
+
+  private struct Reading: ~Copyable {
+    var reader: StreamReader?
+    /// The first record that the stream had when that was last asked.
+    var first: UInt64 = 1
+  }
+
+  /// - Parameters:
+  ///   - user: the nkey with which the node logs in; nil for brokers that ask for none.
+  ///   - now: the boot clock.
+  /// - Throws: `CryptoError` if OpenSSL failed.
+  package init(
+    _ settings: BrokerSettings, ring: borrowing KeyRing, user: consuming NATSUserKey?,
+    now: @escaping @Sendable () -> Duration, logger: Logger
+  ) throws {
+    self.settings = settings
+    names = try ShardNames(ring)
+    self.user = Self.user(user)
+    self.now = now
+    self.logger = logger
+  }
+
+  private static func user(_ key: consuming NATSUserKey?) -> BrokerUser? {
+    switch consume key {
+    case .some(let key): BrokerUser(key)
+    case .none: nil
+    }
+  }
+
+  /// Connects, unless it is connected, and checks the stream.
+  ///
+  /// - Throws: ``LogError``.
+  package func connect() throws(LogError) { _ = try stream() }
+
+  /// Creates the stream of the shard: an act of an operator.
+  ///
+  /// - Parameter replicas: the brokers that keep it: 1, 3 or 5.
+  /// - Throws: `streamExists`; the errors of connecting.
+  package func provision(replicas: Int) throws(LogError) {
+    try ShardStream(connection: connection(), names: names).create(replicas: replicas)
+  }
+
+  /// Ends the connection; calls under way return with an error.
+  package func close() {
+    let connection = connecting.withLock { state in
+      state.isClosed = true
+      return state.connection.take()
+    }
+    exchange.close()
+    connection?.close()
+  }
+
+  /// The connection, without a look at the stream.
+  func connection() throws(LogError) -> BrokerConnection {
+    try connecting.withLock { (state) throws(LogError) in try Self.connection(self, &state) }
+  }
+
+  /// The stream, checked once for each connection.
+  func stream() throws(LogError) -> ShardStream {
+    try connecting.withLock { (state) throws(LogError) in
+      let stream = ShardStream(connection: try Self.connection(self, &state), names: names)
+      if !state.isChecked {
+        try stream.require()
+        try exchange.attach(to: stream.connection, names)
+        state.isChecked = true
+      }
+      return stream
+    }
+  }
+
+  private static func connection(
+    _ log: JetStreamLog, _ state: inout Connecting
+  ) throws(LogError) -> BrokerConnection {
+    if state.isClosed { throw .closed }
+    if let connection = state.connection { return connection }
+    let connection = try BrokerConnection.open(log.settings, user: log.user, logger: log.logger)
+    state.connection = connection
+    return connection
+  }
+
+  // MARK: - The log
+
+  package func append(_ records: [SealedRecord]) throws {
+    let stream = try stream()
+    var options = unsafe jsPubOptions()
+    unsafe jsPubOptions_Init(&options)
+    // Otherwise an answer that is lost would count as pending for ever.
+    unsafe options.MaxWait = 2 * BrokerConnection.patience
+    for record in records {
+      let status = unsafe record.bytes.withUnsafeBytes { bytes in
+        unsafe js_PublishAsync(
+          stream.connection.context, names.records, bytes.baseAddress, Int32(bytes.count), &options)
+      }
+      try check(status, "appending")
+    }
+  }
+
+  package func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch {
+    let stream = try stream()
+    return try reading.withLock { state in
+      try read(stream, &state, at: place, mostBytes: mostBytes, wait: wait)
+    }
+  }
+
+  private func read(
+    _ stream: ShardStream, _ state: inout Reading, at place: UInt64, mostBytes: Int, wait: Duration
+  ) throws(LogError) -> Applier.Batch {
+    if state.reader.map({ !$0.isUsable || $0.next != place + 1 }) ?? true {
+      state.reader = nil
+      state.reader = try StreamReader(stream.connection, names, from: place + 1)
+    }
+    guard let reader = state.reader else { throw .closed }
+    var entries: [LogEntry]
+    do throws(LogError) {
+      entries = try reader.read(mostBytes: mostBytes, wait: wait)
+    } catch {
+      state.reader = nil
+      throw error
+    }
+    // What came was in the stream before this moment. What is at the place is asked after it.
+    let sentAt = now()
+    let found = place > 0 ? try stream.entry(at: place) : nil
+    var last = place + UInt64(entries.count) + reader.pending
+    if entries.isEmpty || (place > 0 && found == nil) {
+      let extent = try stream.extent()
+      state.first = extent.first
+      last = extent.last
+      // The consumer's replica has nothing, and the leader has.
+      if entries.isEmpty, last > place { state.reader = nil }
+    }
+    if let found { entries.insert(found, at: 0) }
+    return Applier.Batch(
+      first: found == nil ? state.first : min(state.first, place), last: last, entries: entries,
+      sentAt: sentAt, receivedAt: now())
+  }
+
+  package func trim(through position: UInt64) throws {
+    try stream().trim(through: position)
+  }
+}

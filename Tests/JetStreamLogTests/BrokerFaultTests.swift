@@ -1,0 +1,116 @@
+import BrokerCluster
+import FileLayer
+import Foundation
+import JetStreamLog
+import Replication
+import TestSupport
+import Testing
+
+/// Brokers that are killed, stopped, and come back with less.
+@Suite(
+  .enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)),
+  .serialized)
+struct BrokerFaultTests {
+  /// Appends numbered records until all were read back, as a relay does.
+  private func appendAll(
+    _ numbers: ClosedRange<UInt64>, to log: JetStreamLog, of shard: BrokerShard,
+    during fault: @escaping @Sendable () async throws -> Void
+  ) async throws {
+    let breaking = Task { try await fault() }
+    var entries: [LogEntry] = []
+    var next = numbers.lowerBound
+    let end = ContinuousClock.now + .seconds(60)
+    while next <= numbers.upperBound, ContinuousClock.now < end {
+      do {
+        try log.append(try (next...min(next + 20, numbers.upperBound)).map { try shard.record($0) })
+        let place = entries.last?.sequence ?? 0
+        let batch = try await onBlockingThread("test.read") {
+          try log.read(at: place, mostBytes: 1 << 20, wait: .milliseconds(200))
+        }
+        if place > 0, let first = batch.entries.first, first.sequence == place {
+          #expect(first.record == entries.last?.record)
+        }
+        for entry in batch.entries where entry.sequence > (entries.last?.sequence ?? 0) {
+          entries.append(entry)
+          // What comes twice or too early counts for nothing, as the applier decides.
+          if entry.record.name.number == next { next += 1 }
+        }
+      } catch { try await Task.sleep(for: .milliseconds(50)) }
+    }
+    try await breaking.value
+    #expect(next == numbers.upperBound + 1)
+    // Nothing that was read has changed.
+    try await eventually("the whole log can be read") {
+      let all = try? await onBlockingThread("test.read") { try log.all() }
+      return all.map { Array($0.prefix(entries.count)) == entries } ?? false
+    }
+  }
+
+  private func leader(of log: JetStreamLog, in cluster: BrokerCluster) throws -> Int {
+    let name = try log.status().leader
+    return (0..<3).first { cluster.name(of: $0) == name } ?? 0
+  }
+
+  @Test func `records that were read survive the leader, and then all brokers`() async throws {
+    let shard = try BrokerShard()
+    let log = try await shard.provisioned(replicas: 3)
+    let cluster = shard.cluster
+    let leader = try leader(of: log, in: cluster)
+    try await appendAll(1...400, to: log, of: shard) {
+      try await Task.sleep(for: .milliseconds(100))
+      cluster.signal(leader, SIGKILL)
+      try await Task.sleep(for: .seconds(1))
+      try cluster.start(leader)
+    }
+    try await appendAll(401...600, to: log, of: shard) {
+      for index in 0..<3 { cluster.signal(index, SIGKILL) }
+      for index in 0..<3 { try cluster.start(index) }
+    }
+    log.close()
+  }
+
+  @Test func `a leader that stops without a word is left`() async throws {
+    let shard = try BrokerShard()
+    let log = try await shard.provisioned(replicas: 3)
+    let cluster = shard.cluster
+    let leader = try leader(of: log, in: cluster)
+    try await appendAll(1...200, to: log, of: shard) {
+      cluster.signal(leader, SIGSTOP)
+      try await Task.sleep(for: .seconds(8))
+      cluster.signal(leader, SIGCONT)
+    }
+    log.close()
+  }
+
+  @Test func `a broker that comes back with an older store shows another record at a place`()
+    async throws
+  {
+    var options = BrokerCluster.Options()
+    options.count = 1
+    let shard = try BrokerShard(options)
+    let cluster = shard.cluster
+    let log = try await shard.provisioned(replicas: 1)
+    try log.append(try (1...10).map { try shard.record($0) })
+    #expect(try log.all().count == 10)
+    cluster.signal(0, SIGKILL)
+    let older = cluster.store(of: 0) + "-older"
+    try FileManager.default.copyItem(atPath: cluster.store(of: 0), toPath: older)
+    try cluster.start(0)
+    try await eventually("the broker answers") { (try? log.append([shard.record(11)])) != nil }
+    try await eventually("the record is there") { (try? log.all(from: 10).count) == 1 }
+    cluster.signal(0, SIGKILL)
+    try FileManager.default.removeItem(atPath: cluster.store(of: 0))
+    try FileManager.default.moveItem(atPath: older, toPath: cluster.store(of: 0))
+    try cluster.start(0)
+    // The end is forgotten: the stream is shorter than what was read.
+    try await eventually("the broker answers") {
+      (try? log.read(at: 11, mostBytes: 1 << 20, wait: .milliseconds(50)).last) == 10
+    }
+    try log.append([try shard.record(12)])
+    try await eventually("another record has the place") {
+      let batch = try? log.read(at: 11, mostBytes: 1 << 20, wait: .milliseconds(50))
+      return batch?.entries.first?.record == (try shard.record(12))
+    }
+    log.close()
+  }
+}

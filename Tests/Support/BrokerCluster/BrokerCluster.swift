@@ -1,0 +1,119 @@
+import Foundation
+import Synchronization
+import TestSupport
+
+/// Brokers of NATS in processes of their own, on this machine, which end with this object.
+public final class BrokerCluster: Sendable {
+  /// How brokers are configured.
+  public struct Options: Sendable {
+    /// Default: 3.
+    public var count = 3
+    /// The nkeys that can log in; empty for all clients.
+    public var users: [String] = []
+    /// The key of the brokers' own encryption at rest; nil for none.
+    public var cipherKey: String?
+    /// Certificate and key files for TLS; nil for none.
+    public var identity: (certificate: String, key: String)?
+
+    public init() {}
+  }
+
+  private struct State: Sendable {
+    var processes: [Int: Process] = [:]
+  }
+
+  private let folder = ScratchFolder()
+  private let options: Options
+  private let ports: [UInt16]
+  private let routes: [UInt16]
+  private let state = Mutex(State())
+
+  /// The program, which `scripts/install-dependencies --tests` unpacks, or DATAVAULT_NATS_SERVER names; nil without it.
+  public static let program: String? = [
+    ProcessInfo.processInfo.environment["DATAVAULT_NATS_SERVER"],
+    Repository.path(".build/nats/usr/sbin/nats-server"),
+  ].compactMap(\.self).first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  public static let skipReason = """
+    there is no nats-server: scripts/install-dependencies --tests unpacks it, or name one in DATAVAULT_NATS_SERVER
+    """
+
+  public init(_ options: Options = Options()) throws {
+    self.options = options
+    ports = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
+    routes = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
+    for index in 0..<options.count { try start(index) }
+  }
+
+  deinit {
+    for (_, process) in state.withLock({ $0.processes }) where process.isRunning {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+
+  /// Where clients connect.
+  public var addresses: [String] {
+    ports.map { "\(options.identity == nil ? "nats" : "tls")://127.0.0.1:\($0)" }
+  }
+
+  /// The directory of one broker's store.
+  public func store(of index: Int) -> String { folder.path("store\(index)") }
+
+  /// What a broker has written to its log.
+  public func log(of index: Int) -> String { folder.contents(of: "log\(index)") ?? "" }
+
+  /// The name of a broker.
+  public func name(of index: Int) -> String { "n\(index)" }
+
+  /// Starts a broker on its store.
+  public func start(_ index: Int) throws {
+    guard let program = Self.program else { throw CocoaError(.fileNoSuchFile) }
+    try folder.put(configuration(of: index), at: "conf\(index)")
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = ["-c", folder.path("conf\(index)"), "-l", folder.path("log\(index)")]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    state.withLock { $0.processes[index] = process }
+  }
+
+  private func configuration(of index: Int) -> String {
+    var text = """
+      server_name: \(name(of: index))
+      listen: 127.0.0.1:\(ports[index])
+      max_payload: 1MB
+      jetstream {
+        store_dir: "\(store(of: index))"
+        max_mem: 64MB
+        max_file: 1GB
+
+      """
+    if let key = options.cipherKey { text += "  cipher: chachapoly\n  key: \"\(key)\"\n" }
+    text += "}\n"
+    if options.count > 1 {
+      let others = routes.map { "\"nats://127.0.0.1:\($0)\"" }.joined(separator: ", ")
+      text += """
+        cluster { name: "test", listen: "127.0.0.1:\(routes[index])", routes: [\(others)] }
+
+        """
+    }
+    if !options.users.isEmpty {
+      text +=
+        "authorization { users: [\(options.users.map { "{ nkey: \($0) }" }.joined(separator: ", "))] }\n"
+    }
+    if let (certificate, key) = options.identity {
+      text += "tls { cert_file: \"\(certificate)\", key_file: \"\(key)\" }\n"
+    }
+    return text
+  }
+
+  /// Sends a signal to a broker's process.
+  public func signal(_ index: Int, _ number: Int32) {
+    guard let process = state.withLock({ $0.processes[index] }), process.isRunning else { return }
+    kill(process.processIdentifier, number)
+    if number == SIGKILL { process.waitUntilExit() }
+  }
+}
