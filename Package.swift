@@ -198,8 +198,8 @@ let package = Package(
     .executableTarget(
       name: "DataVaultServerCommand",
       dependencies: [
-        "CommandInterface", "MessagingServer", "ApplicationStore", "AccessControl", "StrictJSON",
-        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
+        "CommandInterface", "MessagingServer", "JetStreamLog", "QueueReplication", "Replication",
+        "ApplicationStore", "AccessControl", "StrictJSON", "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
         "FileLayer", argumentParser, logging, serviceLifecycle, unixSignals, system,
       ],
       swiftSettings: settings),

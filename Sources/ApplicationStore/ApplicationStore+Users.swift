@@ -154,7 +154,7 @@ extension ApplicationStore {
     _ stored: [LoginLedger.Record], removing removed: [LoginSubject]
   ) async throws(ApplicationStoreError) {
     let ended = now().addingTimeInterval(-LoginLedger.Limits().memory).ticks
-    try await change("saving failed logins") { db, _ in
+    try await changeHere("saving failed logins") { db in
       for subject in removed {
         try db.run(
           "DELETE FROM application_login_failure WHERE subject = ?", Data(subject.bytes))

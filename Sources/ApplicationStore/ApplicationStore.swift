@@ -44,18 +44,29 @@ package final class ApplicationStore: Sendable {
     random: RandomSource = .system, now: @escaping @Sendable () -> Date = { Date() }
   ) async throws(ApplicationStoreError) -> ApplicationStore {
     let operation = "opening the applications' tables"
+    let isReplicated = engine.isReplicated
     let stored = try await write(engine, operation) { db in
-      try ApplicationTables.make(db)
+      if isReplicated {
+        // The first home has made them, and others have copies.
+        try ApplicationTables.requireNewestVersion(db)
+      } else {
+        try ApplicationTables.make(db)
+      }
       return try keyCheck(db)
     }
     let keys = try await ApplicationKeys.read(
       from: vault, isInUse: stored != nil, iterationCount: limits.passwordIterationCount,
       random: random)
-    let check = try await write(engine, operation) { [check = keys.check] db in
-      try db.run(
-        "UPDATE application_state SET key_check = ? WHERE key_check IS NULL", Data(check))
-      return try keyCheck(db)
-    }
+    let check =
+      if let stored {
+        stored
+      } else {
+        try await write(engine, operation) { [check = keys.check] db in
+          try db.run(
+            "UPDATE application_state SET key_check = ? WHERE key_check IS NULL", Data(check))
+          return try keyCheck(db)
+        }
+      }
     guard check == keys.check else { throw ApplicationKeys.wrongKey(vault) }
     return ApplicationStore(engine, keys: keys, limits: limits, random: random, now: now)
   }
@@ -66,6 +77,9 @@ package final class ApplicationStore: Sendable {
   }
 
   // MARK: - Transactions
+
+  /// How often the engine has undone changes that came through the log.
+  var undoingCount: Int { engine.undoingCount }
 
   /// Reads the tables in one snapshot.
   func read<Value: Sendable>(
@@ -83,12 +97,14 @@ package final class ApplicationStore: Sendable {
 
   /// Changes the tables in one transaction, which other processes learn of if `body` names a change.
   ///
+  /// On a home that is one of several, the change goes through the log to all of them.
+  ///
   /// - Returns: what `body` returns, once the transaction is on the disk.
   func change<Value: Sendable>(
     _ operation: String,
     _ body: @escaping @Sendable (Database, inout [ApplicationChange]) throws -> Value
   ) async throws(ApplicationStoreError) -> Value {
-    try await Self.write(engine, operation) { [engine, limits] db in
+    let write = { @Sendable [engine, limits] (db: Database) throws -> Value in
       try ApplicationTables.requireKnownVersion(db)
       var changes: [ApplicationChange] = []
       let value = try body(db, &changes)
@@ -98,7 +114,25 @@ package final class ApplicationStore: Sendable {
       }
       return value
     }
+    do {
+      return try await engine.changeRows(in: Self.replicatedTables, write)
+    } catch {
+      throw ApplicationStoreError(translating: error, during: operation)
+    }
   }
+
+  /// Changes what belongs to this home alone, which readers need not learn of.
+  func changeHere(
+    _ operation: String, _ body: @escaping @Sendable (Database) throws -> Void
+  ) async throws(ApplicationStoreError) {
+    try await Self.write(engine, operation) { db in
+      try ApplicationTables.requireKnownVersion(db)
+      try body(db)
+    }
+  }
+
+  /// The tables whose rows all nodes of a replicated home have; failed logins stay where they happen.
+  package static var replicatedTables: Set<String> { ApplicationTables.replicatedNames }
 
   private static func write<Value: Sendable>(
     _ engine: MessagingEngine, _ operation: String,

@@ -1,7 +1,9 @@
 package import AccessControl
 package import ApplicationStore
 package import CommandInterface
+package import JetStreamLog
 package import MessagingServer
+package import QueueReplication
 
 /// The exit codes of the server's errors. `docs/reference/exit-codes.md` explains them.
 extension ApplicationStoreError: ErrorWithExitCode {
@@ -16,6 +18,31 @@ extension ApplicationStoreError: ErrorWithExitCode {
     .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
     .tooManyGroups: .policy, .tooManyUsers: .policy,
     .tooManyWebhooks: .policy,
+  ]
+}
+
+extension ReplicationError: ErrorWithExitCode {
+  package var underlying: (any Error)? { nil }
+
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .alarm: .badData, .damaged: .badData, .duplicated: .badData, .newerVersion: .badData,
+    .trimmed: .notFound,
+    .stopped: .inputOutput,
+    .state: .policy,
+  ]
+}
+
+extension LogError: ErrorWithExitCode {
+  package var underlying: (any Error)? { nil }
+
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .invalidSettings: .usage,
+    .foreignStream: .badData,
+    .streamMissing: .notFound,
+    .streamExists: .exists,
+    .closed: .inputOutput,
+    .noAnswer: .tryLater, .unreachable: .unavailable,
+    .notPermitted: .notPermitted,
   ]
 }
 

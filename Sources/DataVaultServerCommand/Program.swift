@@ -23,6 +23,7 @@ struct Program: CommandProgram {
           AppCommand.self, UserCommand.self, GrantCommand.self, TokenCommand.self,
           WebhookCommand.self, ExplainCommand.self,
         ]),
+      CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self]),
     ])
 
   static func main() async { await runCommandLine() }
@@ -33,6 +34,7 @@ struct Program: CommandProgram {
     case "grant", "token": ["--channel", "--channel-pattern", "--group", "--group-pattern"]
     case "user": ["--role"]
     case "webhook": ["--event"]
+    case "cluster": ["--broker"]
     default: []
     }
   }

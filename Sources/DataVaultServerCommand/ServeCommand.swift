@@ -93,6 +93,10 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
       home, opened: credentials.areGiven ? try await open(.messaging) : nil,
       requiresSecuredVault: configuration.engine.requiresSecuredVault,
       logger: configuration.logger)
+    let logger = configuration.logger
+    configuration.replicate = { engine, vault in
+      try await ClusterBrokers.replicate(home, engine, vault, logger: logger)
+    }
     let messages = MessagingService(home, vault: vault, configuration: configuration.engine)
     let server = MessagingServer(
       home, vault: vault, messages: messages, configuration: configuration,

@@ -9,10 +9,22 @@ internal import VaultedDatabase
 extension VaultAccess {
   /// Runs `body` on the tables of a home, and always stops the engine beneath them.
   ///
-  /// - Parameter makesHome: whether a first use makes the vault, under the publicly known password, and the database, as
-  ///   `serve` does. Other commands must not make them in a mistyped home.
+  /// On a home that is one of several, changes go through the outbox, and the server must run.
   func runStore<Result>(
     makesHome: Bool = false, _ body: (ApplicationStore) async throws -> Result
+  ) async throws -> Result {
+    try await runEngine(makesHome: makesHome) { engine, vault in
+      if engine.isReplicated { _ = try await ClusterBrokers.attachWriter(to: engine, vault) }
+      return try await body(ApplicationStore.open(engine, vault: vault))
+    }
+  }
+
+  /// Runs `body` on the engine and the messaging vault of a home, and always stops the engine.
+  ///
+  /// - Parameter makesHome: whether a first use makes the vault, under the publicly known password, and the database, as
+  ///   `serve` does. Other commands must not make them in a mistyped home.
+  func runEngine<Result>(
+    makesHome: Bool, _ body: (MessagingEngine, Vault) async throws -> Result
   ) async throws -> Result {
     let home = try home()
     var configuration = EngineConfiguration()
@@ -36,7 +48,7 @@ extension VaultAccess {
     }
     let result: Result
     do {
-      result = try await body(ApplicationStore.open(engine, vault: vault))
+      result = try await body(engine, vault)
     } catch {
       try? await engine.stop()
       throw error

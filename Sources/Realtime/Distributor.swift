@@ -40,6 +40,7 @@ struct Distributor {
 
   private(set) var window: EventWindow
   private var places: EphemeralPlaces
+  private let limits: EphemeralPlaces.Limits
   private var subscribers: [SubscriberID: Subscriber] = [:]
   private var waiting: [Channel: Set<SubscriberID>] = [:]
   /// The channels of each feed.
@@ -50,6 +51,7 @@ struct Distributor {
   /// - Parameter window: empty, at the end of the log.
   init(_ window: EventWindow, _ limits: EphemeralPlaces.Limits = EphemeralPlaces.Limits()) {
     self.window = window
+    self.limits = limits
     places = EphemeralPlaces(at: window.end, limits)
   }
 
@@ -128,6 +130,22 @@ struct Distributor {
 
   /// Whether events wait for places that must be reserved.
   var needsReservation: Bool { places.needsReservation }
+
+  /// Begins again at a place of the log that lies before the window's end.
+  ///
+  /// - Returns: all subscribers, which continue there without events, and all senders, whose events have no places.
+  mutating func startAgain(at place: Timetoken) -> Distribution {
+    window = EventWindow(at: place)
+    var distribution = Distribution()
+    distribution.sent = places.failWaiting().map { ($0, []) }
+    places = EphemeralPlaces(at: place, limits)
+    for (id, subscriber) in subscribers {
+      distribution.woken.append(
+        (id, Events(end: min(place, subscriber.place), subscriber.limits)))
+    }
+    for (id, _) in distribution.woken { remove(id) }
+    return distribution
+  }
 
   /// Takes reserved places: see ``EphemeralPlaces/reserve(_:)``.
   mutating func reserve(_ range: ClosedRange<Int64>) { places.reserve(range) }

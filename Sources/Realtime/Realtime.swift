@@ -25,6 +25,8 @@ package final class Realtime: Sendable {
     /// Senders whose events wait for places.
     var senders: [UInt64: Sender] = [:]
     var nextNumber: UInt64 = 0
+    /// The engine's, when the distribution began or began again.
+    var undoingCount: Int
     /// Why the distribution has ended.
     var failure: EngineError?
     /// What is to be called, in its order.
@@ -62,7 +64,9 @@ package final class Realtime: Sendable {
   /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   package init(_ engine: MessagingEngine) async throws(EngineError) {
     self.engine = engine
-    state = Mutex(State(distributor: Distributor(EventWindow(at: try await engine.logEnd()))))
+    let undoingCount = engine.undoingCount
+    let window = EventWindow(at: try await engine.logEnd())
+    state = Mutex(State(distributor: Distributor(window), undoingCount: undoingCount))
   }
 
   /// Distributes until the task is cancelled or the engine stops; call it once.
@@ -77,6 +81,7 @@ package final class Realtime: Sendable {
         let generation = engine.notifier.generation
         // Not while the log is read, so that the next read has all messages before the reserved places.
         if state.withLock({ $0.distributor.needsReservation }) { await reservePlaces() }
+        startAgainIfUndone()
         let place = state.withLock { $0.distributor.readPlace }
         let tail = try await engine.logTail(after: place)
         let needsReservation = distribute(tail)
@@ -88,6 +93,20 @@ package final class Realtime: Sendable {
       end(error)
       throw error
     }
+  }
+
+  /// Continues before what the engine has undone: its subscribers get the messages that took these places, and some
+  /// others again.
+  private func startAgainIfUndone() {
+    let count = engine.undoingCount
+    state.withLock { state in
+      guard count != state.undoingCount else { return }
+      state.undoingCount = count
+      let end = state.distributor.window.end
+      let place = engine.readingPlace(end)
+      if place < end { state.call(state.distributor.startAgain(at: place)) }
+    }
+    makeCalls()
   }
 
   /// How many subscribers wait.
@@ -162,6 +181,7 @@ package final class Realtime: Sendable {
     maximumByteCount: Int = 1 << 20, _ handler: @escaping Handler
   ) -> SubscriberID {
     let limits = Events.Limits(count: maximumCount, byteCount: maximumByteCount)
+    let place = engine.readingPlace(place)
     let (id, answer) = state.withLock { state in
       let id = SubscriberID(number: state.makeNumber())
       guard state.failure == nil else { return (id, Distributor.Answer?.none) }

@@ -38,8 +38,9 @@ package final class ApplicationDirectory: Sendable {
     _ store: ApplicationStore
   ) async throws(ApplicationStoreError) -> ApplicationDirectory {
     let now = store.now()
+    let undoingCount = store.undoingCount
     let contents = try await store.read("loading applications") { [keys = store.keys] db in
-      try DirectoryContents(keys, at: now, db)
+      try DirectoryContents(keys, at: now, undoingCount: undoingCount, db)
     }
     return ApplicationDirectory(contents, store)
   }
@@ -62,12 +63,15 @@ package final class ApplicationDirectory: Sendable {
 
   /// Reads what has changed since the last load or refresh.
   func news() async throws(ApplicationStoreError) -> News {
-    let seen = contents.withLock { $0.generation }
+    let undoingCount = store.undoingCount
+    let (seen, isUndone) = contents.withLock {
+      ($0.generation, $0.undoingCount != undoingCount)
+    }
     let now = store.now()
     return try await store.read("reading changes of access") { [keys = store.keys] db in
-      guard let changes = try ApplicationChange.all(after: seen, db) else {
-        return News(
-          seen: seen, now: now, change: .everything(try DirectoryContents(keys, at: now, db)))
+      guard let changes = isUndone ? nil : try ApplicationChange.all(after: seen, db) else {
+        let all = try DirectoryContents(keys, at: now, undoingCount: undoingCount, db)
+        return News(seen: seen, now: now, change: .everything(all))
       }
       let objects = try changes.map { try DirectoryContents.Object($0, keys, db) }
       return News(

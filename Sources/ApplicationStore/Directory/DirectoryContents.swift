@@ -103,6 +103,8 @@ struct DirectoryContents: Sendable {
 
   /// The generation of the newest change that is in here.
   private(set) var generation: Int64 = 0
+  /// How often the engine had undone records when this was read: before that, a generation can have had other contents.
+  private(set) var undoingCount = 0
   private(set) var index = AccessIndex()
   private(set) var entries: [ApplicationID: DirectoryEntry] = [:]
   private(set) var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
@@ -117,7 +119,8 @@ struct DirectoryContents: Sendable {
   init() {}
 
   /// Reads all tables.
-  init(_ keys: ApplicationKeys, at now: Date, _ db: Database) throws {
+  init(_ keys: ApplicationKeys, at now: Date, undoingCount: Int, _ db: Database) throws {
+    self.undoingCount = undoingCount
     generation = try ApplicationChange.newestGeneration(db)
     for row in try ApplicationRow.all(db) {
       let entry = try DirectoryEntry(row, keys)

@@ -112,6 +112,20 @@ enum ApplicationTables {
     ["application_webhook"],
   ]
 
+  /// Those whose rows are the same on all nodes of a replicated home.
+  static let replicatedNames = Set(names.joined()).subtracting(["application_login_failure"])
+
+  /// Throws unless the tables are there, in the newest version, as on a home that joins or is joined.
+  static func requireNewestVersion(_ db: Database) throws {
+    guard try db.tableExists("application_state"),
+      try requireKnownVersion(db) == migrations.count
+    else {
+      throw ApplicationStoreError(
+        .damaged, "the home is one of several, and lacks the applications' tables of this version",
+        hint: "leave the cluster with all homes but one, open that one, and join again")
+    }
+  }
+
   /// Makes the tables, or brings them up to date, inside an immediate transaction.
   ///
   /// - Throws: `foreignTable`, `newerVersion`, `damaged`.

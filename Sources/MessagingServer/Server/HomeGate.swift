@@ -1,3 +1,4 @@
+internal import MessagingQueue
 internal import NIOCore
 internal import Synchronization
 
@@ -23,8 +24,10 @@ final class HomeGate: Sendable {
     for await _ in firstOpening.stream { return }
   }
 
-  /// The open home; nil while its vault is locked.
-  var home: OpenHome? { state.withLock { $0.home } }
+  /// The open home; nil while its vault is locked, and while it is cut off from its cluster: access can have changed.
+  var home: OpenHome? {
+    state.withLock { $0.home }.flatMap { $0.engine.isCurrent ? $0 : nil }
+  }
 
   /// Opens the gate, and answers everything that is held, so that its clients ask again.
   func open(_ home: OpenHome) {

@@ -183,6 +183,21 @@ package final class MessagingServer: Service {
   private func serve(
     _ engine: MessagingEngine, on group: any EventLoopGroup
   ) async throws {
+    guard engine.isReplicated, let replicate = configuration.replicate else {
+      return try await open(engine, on: group)
+    }
+    let replication = try await replicate(engine, vault)
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { try await replication() }
+      tasks.addTask { try await self.open(engine, on: group) }
+      defer { tasks.cancelAll() }
+      try await tasks.next()
+    }
+  }
+
+  private func open(
+    _ engine: MessagingEngine, on group: any EventLoopGroup
+  ) async throws {
     let store = try await ApplicationStore.open(engine, vault: vault)
     let directory = try await ApplicationDirectory.load(store)
     let realtime = try await Realtime(engine)

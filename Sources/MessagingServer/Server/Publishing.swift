@@ -46,7 +46,8 @@ extension OpenHome {
     _ messages: [Message], settling leases: LeaseSettlements, of application: DirectoryEntry
   ) async throws -> [Timetoken] {
     try await admit(messages, of: application) { [engine] in
-      try await engine.write { db in
+      if engine.isReplicated { return try await publishThenSettle(messages, leases) }
+      return try await engine.write { db in
         let places = try engine.publish(messages, in: db)
         try engine.acknowledge(leases.acknowledged, in: db)
         try engine.release(leases.released, in: db)
@@ -57,12 +58,28 @@ extension OpenHome {
     }
   }
 
+  /// What a home that is one of several can do: its leases are at their owner, and no transaction reaches both.
+  ///
+  /// A lease that was lost, or a failure between the two, leaves the messages published, and their work is delivered
+  /// again.
+  private func publishThenSettle(
+    _ messages: [Message], _ leases: LeaseSettlements
+  ) async throws -> [Timetoken] {
+    let places = messages.isEmpty ? [] : try await engine.publish(messages)
+    try await engine.acknowledge(leases.acknowledged)
+    try await engine.release(leases.released)
+    try await engine.reject(leases.rejected, reason: LeaseSettlements.rejectionReason)
+    return places
+  }
+
   /// Runs `body` when the messages have a place before the commit queue, and counts them.
   private func admit(
     _ messages: [Message], of application: DirectoryEntry,
     _ body: () async throws -> [Timetoken]
   ) async throws -> [Timetoken] {
     let byteCount = messages.reduce(0) { $0 + $1.payload.count }
+    // Otherwise each of them would wait until it is clear that the brokers do not answer.
+    guard engine.isCurrent else { throw PublishingRefusal.busy }
     guard operations.admission.take(byteCount, of: application.id) else {
       operations.metrics?.count(.admission)
       throw PublishingRefusal.busy

@@ -1,3 +1,4 @@
+package import DataVault
 internal import Foundation
 package import Logging
 package import MessagingQueue
@@ -53,6 +54,11 @@ package struct ServerConfiguration: Sendable {
   /// Default: 10 seconds.
   package var stopTime: Duration = .seconds(10)
   package var engine = EngineConfiguration()
+  /// Lets the changes of an engine go through the log of its cluster, if its home is one of several.
+  ///
+  /// It returns the work that brings the log into the home until it is cancelled. Default: such a home is not served.
+  package var replicate:
+    (@Sendable (MessagingEngine, Vault) async throws -> @Sendable () async throws -> Void)?
   package var logger = Logger(label: "datavault.server")
 
   package init(_ listening: [Listening]) { self.listening = listening }

@@ -19,6 +19,13 @@ extension ReplicaNode: EngineReplica {
     }
   }
 
+  package var undoingCount: Int { state.withLock { $0.undoingCount } }
+
+  package func readingPlace(_ place: Timetoken) -> Timetoken {
+    let ranges = state.withLock { $0.undone + $0.view.values.repaired }
+    return Timetoken(unchecked: ranges.reduce(place.rawValue) { $1.readingPlace($0) })
+  }
+
   package func post(_ messages: [Message], in db: Database) throws -> PostedRecord {
     try requireRunning()
     let name = try database.post(messages, in: db)

@@ -69,6 +69,14 @@ final class ShardDatabase: Sendable {
     self.now = now
   }
 
+  /// The ranges of timetokens that this member has undone.
+  func undoneRanges() async throws(EngineError) -> [ShardState.TimetokenRange] {
+    try await engine.access.read(during: "reading what was undone") { db in
+      try Row.fetchAll(db, sql: "SELECT after, through FROM replication_repair ORDER BY after")
+        .map { ShardState.TimetokenRange(from: $0[0], to: $0[1]) }
+    }
+  }
+
   /// Begins a process: draws its author ids, and writes its join.
   func start() async throws -> View {
     try await engine.commits.run(during: "starting replication") { [self] db in

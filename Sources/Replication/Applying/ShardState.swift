@@ -48,6 +48,13 @@ package struct ShardState: Sendable, Equatable {
       self.from = from
       self.to = to
     }
+
+    /// Where a reader continues that has seen everything up to `cursor`.
+    ///
+    /// Within a range, its timetokens were given to other messages since.
+    package func readingPlace(_ cursor: Int64) -> Int64 {
+      cursor > from && cursor <= to ? from : cursor
+    }
   }
 
   /// What is known of an author.
@@ -105,12 +112,8 @@ package struct ShardState: Sendable, Equatable {
   package func lastNumber(of author: AuthorID) -> UInt64 { authors[author]?.number ?? 0 }
 
   /// Where a reader continues that has seen everything up to `cursor`.
-  ///
-  /// Within a range that was repaired, its timetokens were given to other messages since.
   package func readingPlace(_ cursor: Int64) -> Int64 {
-    values.repaired.reduce(cursor) { place, range in
-      place > range.from && place <= range.to ? range.from : place
-    }
+    values.repaired.reduce(cursor) { $1.readingPlace($0) }
   }
 }
 

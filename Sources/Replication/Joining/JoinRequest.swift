@@ -112,14 +112,14 @@ extension [JSONMember] {
 
 extension Identifier {
   /// 32 lowercase digits.
-  var hexadecimal: String {
+  package var hexadecimal: String {
     var writer = RecordWriter()
     writer.append(self)
     return writer.bytes.hexadecimal
   }
 
   /// Reads 32 lowercase digits; nil for anything else.
-  init?(hexadecimal text: String) {
+  package init?(hexadecimal text: String) {
     guard text.utf8.count == 2 * Self.byteCount,
       text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }),
       let value = UInt128(text, radix: 16)

@@ -1,0 +1,121 @@
+internal import ApplicationStore
+internal import CommandInterface
+internal import DataVault
+internal import FileLayer
+internal import JetStreamLog
+internal import Logging
+internal import MessagingQueue
+internal import QueueReplication
+internal import Replication
+internal import SystemPackage
+internal import VaultedDatabase
+
+/// What the commands on a cluster share.
+extension VaultAccess {
+  /// Runs `body` on the engine and the vault of a home, and always stops the engine.
+  ///
+  /// - Parameter makesHome: whether a first use makes the vault and the database.
+  func runMember<Result>(
+    makesHome: Bool = false,
+    _ body: (MessagingEngine, Vault, DataVaultHome) async throws -> Result
+  ) async throws -> Result {
+    let home = try home()
+    return try await runEngine(makesHome: makesHome) { engine, vault in
+      do {
+        return try await body(engine, vault, home)
+      } catch let error as JoinError {
+        throw CommandFailure(.badData, error.reason)
+      } catch let error as KeyRingError {
+        throw CommandFailure(.badData, error.reason)
+      } catch let error as NodeKeysError {
+        throw CommandFailure(.badData, error.reason)
+      }
+    }
+  }
+
+  /// Runs `body` with a writer into the outbox of a member.
+  func runWriter<Result>(
+    _ body: (OutboxWriter, MessagingEngine, Vault, DataVaultHome) async throws -> Result
+  ) async throws -> Result {
+    try await runMember { engine, vault, home in
+      try await body(ClusterBrokers.attachWriter(to: engine, vault), engine, vault, home)
+    }
+  }
+
+  /// Reads a file that a command names.
+  func contents(of path: String, _ argument: String, most: Int) throws -> [UInt8] {
+    let path = try FilePath.absolute(path, argument)
+    guard let bytes = try LinuxFileSystem().read(path, maximumByteCount: most) else {
+      throw CommandFailure(.notFound, "there is no file \(path)")
+    }
+    return bytes
+  }
+
+  /// A fingerprint as an operator has entered it.
+  func fingerprint(_ text: String) throws -> Fingerprint {
+    guard let fingerprint = Fingerprint(text) else {
+      throw CommandFailure(
+        .usage, "--fingerprint has not the 25 letters and digits of a fingerprint",
+        hint: "enter what the other node has shown")
+    }
+    return fingerprint
+  }
+}
+
+/// How this program reaches the brokers of a cluster.
+enum ClusterBrokers {
+  static let clock: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
+
+  /// The log of a shard; it connects when it is first used.
+  static func log(
+    _ cluster: borrowing NodeVault.Cluster, _ keys: borrowing NodeKeys, _ logger: Logger
+  ) throws -> JetStreamLog {
+    let settings = BrokerSettings(
+      addresses: cluster.settings.addresses, authority: cluster.settings.authority)
+    if cluster.settings.logsIn {
+      return try JetStreamLog(
+        settings, ring: cluster.ring, user: keys.userKey(), now: clock, logger: logger)
+    }
+    return try JetStreamLog(settings, ring: cluster.ring, user: nil, now: clock, logger: logger)
+  }
+
+  /// The log of the shard whose secrets a vault has.
+  static func log(of vault: Vault, _ logger: Logger) async throws -> JetStreamLog {
+    let secrets = NodeVault(vault)
+    let cluster = try await secrets.cluster()
+    let keys = try await secrets.keys()
+    return try log(cluster, keys, logger)
+  }
+
+  /// Lets the changes of a command go through the outbox of a member's home.
+  static func attachWriter(
+    to engine: MessagingEngine, _ vault: Vault
+  ) async throws -> OutboxWriter {
+    try await OutboxWriter.attach(
+      to: engine, ring: NodeVault(vault).cluster().ring,
+      serverTables: ApplicationStore.replicatedTables, time: SystemTimeSource())
+  }
+
+  /// Brings the log of a cluster into a member's home, for a server.
+  static func replicate(
+    _ home: DataVaultHome, _ engine: MessagingEngine, _ vault: Vault, logger: Logger
+  ) async throws -> @Sendable () async throws -> Void {
+    let member = try await node(home, engine, vault, logger: logger)
+    return { try await member.run() }
+  }
+
+  /// The node of a member's home.
+  static func node(
+    _ home: DataVaultHome, _ engine: MessagingEngine, _ vault: Vault, logger: Logger
+  ) async throws -> MemberNode {
+    var configuration = NodeConfiguration()
+    configuration.serverTables = ApplicationStore.replicatedTables
+    configuration.logger = logger
+    return try await MemberNode.start(
+      engine, of: home, vault: vault, configuration: configuration, time: SystemTimeSource()
+    ) { cluster, keys in
+      let log = try log(cluster, keys, logger)
+      return MemberNode.Connection(log: log, members: log, close: { log.close() })
+    }
+  }
+}
