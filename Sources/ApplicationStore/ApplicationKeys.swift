@@ -1,7 +1,7 @@
 package import AccessControl
-package import DataVault
+internal import DataVault
 internal import Synchronization
-package import VaultCrypto
+internal import VaultCrypto
 
 /// The keys of the tables, derived from one item of the vault `messaging`.
 ///
@@ -70,32 +70,6 @@ package final class ApplicationKeys: Sendable {
         hint: "restore the vault from a backup that has the item", underlying: error)
     } catch {
       throw ApplicationStoreError(translating: error, during: "reading the applications' key")
-    }
-  }
-
-  /// The item, for the vault of another node of the same home.
-  ///
-  /// - Throws: `keyMissing`, `wrongKey`, `vault`.
-  package static func exported(from vault: Vault) async throws(ApplicationStoreError) -> SecretBytes {
-    do {
-      let item = try await vault.item(itemName, kind: .binary)
-      return item.bytes.copy()
-    } catch {
-      throw ApplicationStoreError(translating: error, during: "reading the applications' key")
-    }
-  }
-
-  /// Stores the item of another node; one that is there must be the same.
-  ///
-  /// - Throws: `wrongKey`, `vault`.
-  package static func adopt(
-    _ key: borrowing SecretBytes, in vault: Vault
-  ) async throws(ApplicationStoreError) {
-    do {
-      let item = try await vault.item(itemName, orStoring: key.copy(), kind: .binary)
-      guard SecretBytes.isEqual(item.bytes, key) else { throw wrongKey(vault) }
-    } catch {
-      throw ApplicationStoreError(translating: error, during: "storing the applications' key")
     }
   }
 

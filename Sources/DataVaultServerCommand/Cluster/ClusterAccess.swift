@@ -33,15 +33,6 @@ extension VaultAccess {
     }
   }
 
-  /// Runs `body` with a writer into the outbox of a member.
-  func runWriter<Result>(
-    _ body: (OutboxWriter, MessagingEngine, Vault, DataVaultHome) async throws -> Result
-  ) async throws -> Result {
-    try await runMember { engine, vault, home in
-      try await body(ClusterBrokers.attachWriter(to: engine, vault), engine, vault, home)
-    }
-  }
-
   /// Reads a file that a command names.
   func contents(of path: String, _ argument: String, most: Int) throws -> [UInt8] {
     let path = try FilePath.absolute(path, argument)

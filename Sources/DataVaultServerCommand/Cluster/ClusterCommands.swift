@@ -178,24 +178,15 @@ struct ClusterInviteCommand: AsyncParsableCommand, VaultAccess {
   @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let request: JoinRequest
-    do {
-      request = try JoinRequest(
-        parsing: contents(of: self.request, "REQUEST", most: JoinRequest.mostBytes))
-    } catch let error as JoinError {
-      throw CommandFailure(.badData, error.reason)
-    }
-    guard try request.fingerprint() == fingerprint(fingerprint) else {
-      throw CommandFailure(
-        .notPermitted,
-        "the request has another fingerprint: it is not the one that the node has shown",
-        hint: "let the node make and show its request again")
-    }
+    let bytes = try contents(of: request, "REQUEST", most: JoinRequest.mostBytes)
+    let confirmed = try fingerprint(fingerprint)
     let path = try FilePath.absolute(copy, "--copy")
-    let invitation = try await runWriter { writer, _, vault, home in
-      try await Membership.invite(
-        request, by: writer, of: home, vault: vault,
-        applicationsKey: ApplicationKeys.exported(from: vault), copyingTo: path)
+    let invitation = try await runMember { engine, vault, home in
+      let writer = try await ClusterBrokers.attachWriter(to: engine, vault)
+      return try await Membership.invite(
+        bytes, confirmed: confirmed, by: writer, of: home, vault: vault,
+        sharing: ApplicationKeys.itemName,
+        copyingTo: path)
     }
     try OutputDescriptor.standardOutput.writeAll(invitation.bytes + [UInt8(ascii: "\n")])
     StandardError.say("fingerprint of the invitation: \(invitation.fingerprint)")
@@ -229,9 +220,9 @@ struct ClusterJoinCommand: AsyncParsableCommand, VaultAccess {
     let confirmed = try fingerprint(fingerprint)
     let path = try FilePath.absolute(copy, "--copy")
     try await runMember { engine, vault, _ in
-      let settings = try await Membership.join(
-        bytes, confirmed: confirmed, copy: path, engine, vault: vault)
-      try await ApplicationKeys.adopt(settings.applicationsKey, in: vault)
+      try await Membership.join(
+        bytes, confirmed: confirmed, copy: path, engine, vault: vault,
+        sharing: ApplicationKeys.itemName)
     }
     try confirm("joined the cluster; start the server, and remove \(path)")
   }
@@ -258,7 +249,9 @@ struct ClusterRemoveCommand: AsyncParsableCommand, VaultAccess {
       throw CommandFailure(.usage, "a member's id has 32 lowercase hexadecimal digits")
     }
     try confirmation.require("remove member \(member.hexadecimal)")
-    try await runWriter { writer, _, _, _ in try await writer.removeMember(member) }
+    try await runMember { engine, vault, _ in
+      try await ClusterBrokers.attachWriter(to: engine, vault).removeMember(member)
+    }
     try confirm("removed member \(member.hexadecimal)")
   }
 }

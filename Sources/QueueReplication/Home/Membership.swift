@@ -4,7 +4,7 @@ internal import GRDB
 package import MessagingQueue
 package import Replication
 package import SystemPackage
-package import VaultCrypto
+internal import VaultCrypto
 package import VaultedDatabase
 
 /// How a home becomes a member of a shard: as the first one, or by an invitation of another.
@@ -49,22 +49,28 @@ package enum Membership {
   /// runs at the same time.
   ///
   /// - Parameters:
-  ///   - request: an operator has compared its fingerprint.
+  ///   - request: the file.
+  ///   - confirmed: the fingerprint that the node of the request has shown.
   ///   - writer: of the home.
   ///   - path: of the copy, which must be free.
-  ///   - applicationsKey: empty for a home without applications.
+  ///   - item: the vault's item that all members share, with the key of the applications' tables.
   /// - Throws: the errors of the vault, the engine and the disk. The node can be a member then: invite it again.
   package static func invite(
-    _ request: JoinRequest, by writer: OutboxWriter, of home: DataVaultHome, vault: Vault,
-    applicationsKey: consuming SecretBytes, copyingTo path: FilePath
+    _ request: [UInt8], confirmed: Fingerprint, by writer: OutboxWriter, of home: DataVaultHome,
+    vault: Vault,
+    sharing item: String, copyingTo path: FilePath
   ) async throws -> Invitation {
-    let cluster = try await NodeVault(vault).cluster()
+    let request = try JoinRequest(parsing: request)
+    guard try request.fingerprint() == confirmed else { throw JoinError.otherRequestFingerprint }
+    let secrets = NodeVault(vault)
+    let cluster = try await secrets.cluster()
     try await writer.addMember(
       request.member, within: .seconds(cluster.settings.syncSeconds) + .seconds(60))
     try await DatabaseCoordinator(home: home).copyDatabase(
       of: vault, to: path, key: cluster.ring.copyKey(for: request.member),
       anchorStorage: EngineAnchorStorage())
-    let settings = JoinerSettings(cluster.settings, applicationsKey: applicationsKey)
+    let settings = JoinerSettings(
+      cluster.settings, applicationsKey: try await secrets.shared(item))
     return try Invitation(
       to: request, cluster.ring, settings: settings.encoded(), random: .system)
   }
@@ -76,12 +82,11 @@ package enum Membership {
   ///   - confirmed: the fingerprint that the inviting member has shown.
   ///   - copy: the copy of the database that was made with it.
   ///   - engine: of this home. Start another one afterwards.
-  /// - Returns: what the inviting member has said, with the key of the applications' tables.
   /// - Throws: `JoinError`, ``ReplicationError``; the errors of the vault, the engine and the disk.
   package static func join(
     _ invitation: [UInt8], confirmed: Fingerprint, copy: FilePath, _ engine: MessagingEngine,
-    vault: Vault
-  ) async throws -> JoinerSettings {
+    vault: Vault, sharing item: String
+  ) async throws {
     let secrets = NodeVault(vault)
     let keys = try await secrets.keys()
     let member = try keys.member()
@@ -89,10 +94,10 @@ package enum Membership {
       with: keys, member: member, confirmed: confirmed)
     let settings = try JoinerSettings(decoding: contents.settings)
     // A home without them could not open its own tables.
+    try await secrets.adopt(settings.applicationsKey, as: item)
     try await secrets.store(contents.ring, settings.settings)
     try await MemberCopy.install(
       copy, key: contents.ring.copyKey(for: member), into: engine, shard: contents.ring.shard,
       member: member)
-    return settings
   }
 }

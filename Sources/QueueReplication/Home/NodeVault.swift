@@ -1,6 +1,6 @@
 package import DataVault
 package import Replication
-internal import VaultCrypto
+package import VaultCrypto
 
 /// What a node keeps in its vault: its keys, the ring of its shard, and where the brokers are.
 package struct NodeVault: Sendable {
@@ -51,6 +51,22 @@ package struct NodeVault: Sendable {
   package func store(_ settings: ClusterSettings) async throws {
     try await vault.set(
       SecretBytes(copying: settings.text), kind: .string, for: ClusterSettings.itemName)
+  }
+
+  /// A secret of a server that all members share.
+  package func shared(_ name: String) async throws -> SecretBytes {
+    let item = try await vault.item(name, kind: .binary)
+    return item.bytes.copy()
+  }
+
+  /// Stores a secret that all members share; one that is there must be the same.
+  package func adopt(_ secret: borrowing SecretBytes, as name: String) async throws {
+    let item = try await vault.item(name, orStoring: secret.copy(), kind: .binary)
+    guard SecretBytes.isEqual(item.bytes, secret) else {
+      throw ReplicationError(
+        .state, "the vault has another item '\(name)' than the cluster",
+        hint: "join with a new home")
+    }
   }
 
   /// Removes what belongs to a shard that the node has left, and the node's keys: a later member is another one.

@@ -74,6 +74,8 @@ package struct JoinError: Error, Sendable, Hashable {
     reason: "the file has a format version that this version does not know")
   static let settingsTooLarge = JoinError(
     reason: "the settings of an invitation have more than 65,536 bytes")
+  package static let otherRequestFingerprint = JoinError(
+    reason: "the join request does not have the fingerprint that was entered")
   static let otherFingerprint = JoinError(
     reason: "the invitation does not have the fingerprint that was entered")
   static let otherRequest = JoinError(
