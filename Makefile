@@ -19,7 +19,7 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network test bench crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network demo-cluster test bench crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -29,6 +29,11 @@ demo:
 # and a restart sealed. Prints what it compared and searched, last.
 demo-network:
 	@scripts/demo-network
+
+# One queue on two nodes over three brokers of NATS, with the stock clients of PubNub and STOMP, while a broker and the
+# owner of the leases are killed. Prints what it compared and searched, last.
+demo-cluster:
+	@scripts/demo-cluster
 
 # The whole test suite. Prints the runner's summary last.
 test:

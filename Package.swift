@@ -335,7 +335,8 @@ let package = Package(
     tests(
       "JetStreamLogTests",
       [
-        "JetStreamLog", "Replication", "BrokerCluster", "VaultCrypto", "FileLayer", logging, system,
+        "JetStreamLog", "QueueReplication", "Replication", "MessagingQueue", "BrokerCluster",
+        "VaultCrypto", "FileLayer", grdb, logging, system,
       ]),
     tests(
       "QueueReplicationTests",

@@ -12,6 +12,8 @@ import Testing
     "SealedDatabaseError": "Sources/SealedVFS/SealedDatabaseError.swift",
     "ApplicationStoreError": "Sources/ApplicationStore/ApplicationStoreError.swift",
     "AccessError": "Sources/AccessControl/AccessError.swift",
+    "ReplicationError": "Sources/QueueReplication/ReplicationError.swift",
+    "LogError": "Sources/JetStreamLog/LogError.swift",
     "ServerError": "Sources/MessagingServer/Server/ServerError.swift",
   ]
 

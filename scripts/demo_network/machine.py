@@ -19,6 +19,8 @@ class Machine:
         self.password = self.secret("password", "correct horse battery staple\n")
         self.wrong = self.secret("wrong", "wrong\n")
         self.log = open(work / "log", "wb")
+        # What a server is started with beside.
+        self.options = []
         self.origin, self.stomp = free_address(), free_address()
 
     def secret(self, name, text):
@@ -39,7 +41,7 @@ class Machine:
     def start(self):
         self.server = subprocess.Popen(
             [self.binaries / "datavaultd", "serve", "--listen", self.origin, "--stomp-listen", self.stomp,
-             "--home", self.home],
+             "--home", self.home, *self.options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, start_new_session=True)
         for url in (f"http://{self.origin}", f"stomp://{self.stomp}"):
             line = self.server.stdout.readline().decode().strip()

@@ -101,6 +101,8 @@ enum ClusterBrokers {
   ) async throws -> MemberNode {
     var configuration = NodeConfiguration()
     configuration.serverTables = ApplicationStore.replicatedTables
+    // That of the server's workers: no other process of the home leases.
+    configuration.ownership.longestLease = .seconds(30)
     configuration.logger = logger
     return try await MemberNode.start(
       engine, of: home, vault: vault, configuration: configuration, time: SystemTimeSource()
