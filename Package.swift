@@ -199,8 +199,9 @@ let package = Package(
       name: "DataVaultServerCommand",
       dependencies: [
         "CommandInterface", "MessagingServer", "JetStreamLog", "QueueReplication", "Replication",
-        "ApplicationStore", "AccessControl", "StrictJSON", "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
-        "FileLayer", argumentParser, logging, serviceLifecycle, unixSignals, system,
+        "ApplicationStore", "AccessControl", "StrictJSON", "MessagingQueueLifecycle",
+        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer",
+        argumentParser, logging, serviceLifecycle, unixSignals, system,
       ],
       swiftSettings: settings),
 

@@ -12,6 +12,9 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
+/// An item of the vault that all members share.
+private let sharedItem = "shared"
+
 /// A home with a vault of its own, and its node over a log in memory.
 private final class MemberHome: Sendable {
   let home: DataVaultHome
@@ -64,6 +67,8 @@ private final class MemberHome: Sendable {
     settings.syncSeconds = 0
     let cluster = try await Membership.prepareFirst(engine, vault: vault, settings: settings)
     try await Membership.makeFirst(engine, vault: vault, shard: cluster.ring.shard)
+    try await vault.set(
+      SecretBytes(copying: [UInt8](repeating: 7, count: 32)), kind: .binary, for: sharedItem)
     try await engine.stop()
   }
 
@@ -111,17 +116,19 @@ private final class MemberHome: Sendable {
       let request = try await second.request()
       let invitation = try await first.asCommand { [copy] _, writer in
         try await Membership.invite(
-          request, by: writer, of: first.home, vault: first.vault,
-          applicationsKey: SecretBytes(copying: [UInt8](repeating: 7, count: 32)), copyingTo: copy)
+          request.bytes, confirmed: request.fingerprint(), by: writer, of: first.home,
+          vault: first.vault, sharing: sharedItem, copyingTo: copy)
       }
       try await engine.publish(Message("after the copy"))
 
       let joining = try await second.engine()
-      let known = try await Membership.join(
+      try await Membership.join(
         invitation.bytes, confirmed: invitation.fingerprint, copy: copy, joining,
-        vault: second.vault)
-      #expect(known.applicationsKey.array() == [UInt8](repeating: 7, count: 32))
-      #expect(known.settings.addresses == ["nats://127.0.0.1:4222"])
+        vault: second.vault, sharing: sharedItem)
+      let shared = try await second.vault.item(sharedItem).bytes.array()
+      #expect(shared == [UInt8](repeating: 7, count: 32))
+      let settings = try await NodeVault(second.vault).cluster().settings
+      #expect(settings.addresses == ["nats://127.0.0.1:4222"])
       try await joining.stop()
 
       try await second.whileReplicating(over: log) { other, member in
@@ -202,15 +209,16 @@ private final class MemberHome: Sendable {
       let request = try await joiner.request()
       return try await first.asCommand { [copy] _, writer in
         try await Membership.invite(
-          request, by: writer, of: first.home, vault: first.vault,
-          applicationsKey: SecretBytes(copying: []), copyingTo: copy)
+          request.bytes, confirmed: request.fingerprint(), by: writer, of: first.home,
+          vault: first.vault, sharing: sharedItem, copyingTo: copy)
       }
     }
     func join(_ home: MemberHome, _ confirmed: Fingerprint) async throws {
       let engine = try await home.engine()
       do {
-        _ = try await Membership.join(
-          invitation.bytes, confirmed: confirmed, copy: copy, engine, vault: home.vault)
+        try await Membership.join(
+          invitation.bytes, confirmed: confirmed, copy: copy, engine, vault: home.vault,
+          sharing: sharedItem)
       } catch {
         try await engine.stop()
         throw error

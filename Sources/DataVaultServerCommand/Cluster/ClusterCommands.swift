@@ -234,7 +234,7 @@ struct ClusterRemoveCommand: AsyncParsableCommand, VaultAccess {
     commandName: "remove",
     abstract: "Remove a member that does not come back, so that the log can be trimmed.",
     discussion: """
-      Remove its nkey from the brokers too. A node that comes back all the same joins again if the log still has what \
+      Remove its nkey from the brokers too. A node that comes back after that joins again if the log still has what \
       it needs; otherwise it needs an invitation.
       """)
 

@@ -15,6 +15,7 @@ public final class BrokerCluster: Sendable {
     /// Certificate and key files for TLS; nil for none.
     public var identity: (certificate: String, key: String)?
 
+    /// Makes the options of three brokers without login.
     public init() {}
   }
 
@@ -34,10 +35,12 @@ public final class BrokerCluster: Sendable {
     Repository.path(".build/nats/usr/sbin/nats-server"),
   ].compactMap(\.self).first { FileManager.default.isExecutableFile(atPath: $0) }
 
+  /// Why tests with brokers do not run.
   public static let skipReason = """
     there is no nats-server: scripts/install-dependencies --tests unpacks it, or name one in DATAVAULT_NATS_SERVER
     """
 
+  /// Starts the brokers.
   public init(_ options: Options = Options()) throws {
     self.options = options
     ports = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
