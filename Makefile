@@ -19,7 +19,7 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network demo-cluster test bench crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network demo-cluster test bench bench-cluster crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -75,6 +75,10 @@ lint:
 # to PBKDF2. Prints a row with "met" or "missed" each. BENCH_ONLY=word measures the rows that contain the word.
 bench:
 	@scripts/bench
+
+# Two nodes over three brokers, beside a local commit and the C client of NATS. Prints a row each, some with a goal.
+bench-cluster:
+	@scripts/bench-cluster
 
 # The library libsealedsqlite.so for the sqlite3 shell and Python. Prints its path last.
 extension:

@@ -221,6 +221,15 @@ let package = Package(
     support("FaultVFS", ["FileLayer", "FileRecording", "TestSupport", "CSQLite", system]),
     // Brokers of NATS in processes of their own.
     support("BrokerCluster", ["TestSupport", system]),
+    // Measures two nodes over brokers: scripts/bench-cluster.
+    .executableTarget(
+      name: "ClusterLoad",
+      dependencies: [
+        "JetStreamLog", "QueueReplication", "Replication", "MessagingQueue", "VaultedDatabase",
+        "DataVault", "BrokerCluster", "TestSupport", "VaultCrypto", "FileLayer", "CNATS", logging,
+        system,
+      ],
+      path: "Tests/Support/ClusterLoad", swiftSettings: Array(settings.dropFirst())),
     // The operations of an engine, for tests that wait for each of them.
     support("QueueFixture", ["MessagingQueue", "FileLayer", grdb]),
 
@@ -376,7 +385,10 @@ let package = Package(
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
     tests(
       "CommandTests",
-      ["SecretServiceStore", "PrivateKeyring", "DataVault", "VaultCrypto", "FileLayer", system]),
+      [
+        "SecretServiceStore", "PrivateKeyring", "BrokerCluster", "DataVault", "VaultCrypto",
+        "FileLayer", system,
+      ]),
     tests("ExampleTests", []),
     tests(
       "CrashTests",

@@ -1,3 +1,4 @@
+import BrokerCluster
 import Foundation
 import PrivateKeyring
 import TestSupport
@@ -134,19 +135,40 @@ import Testing
       ("grant add", "shop --channel a --consumer c --lease"),
       ("grant add", "shop --whole-application --manage --delete"), ("grant list", "shop"),
       ("token grant", "shop --channel a --read --ttl 1"),
+      ("cluster identity", ""),
       ("explain", "shop publish a.b --auth-key-file \(key)"), ("explain", "shop publish a"),
     ]
-    return try commands.map { heading, arguments in
+    let reports = try commands.map { heading, arguments in
       let words = "\(heading) \(arguments) --json".split(separator: " ").map(String.init)
       let report = try server.run(words)
       try #require(!report.output.isEmpty, "\(words): \(report.errors)")
       return (heading, report.lines)
     }
+    return try reports + clusterReports(server)
+  }
+
+  /// What a home reports that becomes a cluster with one broker.
+  private func clusterReports(
+    _ server: ServerHome
+  ) throws -> [(heading: String, lines: [String])] {
+    var options = BrokerCluster.Options()
+    options.count = 1
+    let brokers = try BrokerCluster(options)
+    let provision = ["cluster", "provision", "--replicas", "1", "--without-login"]
+    let deadline = ContinuousClock.now + .seconds(20)
+    while try server.run(provision + ["--broker", brokers.addresses[0]]).status != 0 {
+      try #require(ContinuousClock.now < deadline, "the broker makes no stream")
+      usleep(100_000)
+    }
+    return try ["cluster status", "cluster verify"].map { heading in
+      (heading, try server.run(heading.split(separator: " ").map(String.init) + ["--json"]).lines)
+    }
   }
 
   @Test(
     .enabled(if: SchemaReader.isAvailable, SchemaReader.skipReason),
-    .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
+    .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)),
+    .enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)))
   func `every output of every command follows its schema in docs/reference/json-output.md`() throws
   {
     var outputs: [String] = []

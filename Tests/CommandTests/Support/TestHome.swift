@@ -111,6 +111,7 @@ struct TestHome {
     let home = try unsecured()
     let secured = try home.run("secure", "--new-password-file", home.passwordFile)
     try #require(secured.status == 0, "\(secured.errors)")
+    try home.folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
     let slot = try home.run(
       "slots", "add", "messaging", "test", "--new-slot-key-file", home.keyFile,
       "--password-file", home.passwordFile)
