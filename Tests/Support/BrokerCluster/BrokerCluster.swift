@@ -113,6 +113,16 @@ public final class BrokerCluster: Sendable {
     return text
   }
 
+  /// The processor time that all brokers have used, in seconds.
+  public var processorSeconds: Double {
+    let ids = state.withLock { $0.processes.values.map(\.processIdentifier) }
+    return ids.reduce(0) { total, id in
+      let fields = (try? ProcFile.text("/proc/\(id)/stat"))?.split(separator: " ") ?? []
+      let ticks = fields.count > 14 ? (Double(fields[13]) ?? 0) + (Double(fields[14]) ?? 0) : 0
+      return total + ticks / 100
+    }
+  }
+
   /// Sends a signal to a broker's process.
   public func signal(_ index: Int, _ number: Int32) {
     guard let process = state.withLock({ $0.processes[index] }), process.isRunning else { return }

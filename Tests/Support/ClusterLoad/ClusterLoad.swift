@@ -52,13 +52,20 @@ struct ClusterLoad {
       let posted = try await median { _ in try await first.post() }
       rows.add("one publisher: local on a cluster / local commit", posted / local)
       let before = first.log.sizes
+      let (ourTime, brokerTime) = (processorSeconds, brokers.processorSeconds)
       let parallel = try await rate { try await first.publishInParallel(64, each: count / 4) }
+      let ourUsed = processorSeconds - ourTime
+      let brokersUsed = brokers.processorSeconds - brokerTime
       let sizes = first.log.sizes.dropFirst(before.count)
       rows.add(
         "64 publishers: messages a record", Double(64 * (count / 4)) / Double(max(1, sizes.count)))
       let reference = try await rate { try client.publishAsync(Array(sizes)) }
       rows.add("64 publishers: C client's time / ours, the same records", reference / parallel)
-      rows.add("  messages a second", Double(64 * (count / 4)) / parallel)
+      let messages = Double(64 * (count / 4))
+      rows.add("  messages a second", messages / parallel)
+      rows.add("  bytes of the log a message", Double(sizes.reduce(0, +)) / messages)
+      rows.add("  processor time of one node a message, ms", ourUsed / 2 / messages * 1000)
+      rows.add("  processor time of one broker a message, ms", brokersUsed / 3 / messages * 1000)
       rows.add("lag until the other node has it, ms", try await first.lag(to: second) * 1000)
     }
     rows.report()
@@ -70,6 +77,14 @@ struct ClusterLoad {
 
   /// The bytes of a record with one message.
   static var recordByteCount: Int { payload.count + 150 }
+
+  /// The processor time that this process has used, with both nodes, in seconds.
+  private static var processorSeconds: Double {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+      + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+  }
 
   private static func warmUp(_ first: Node, _ second: Node, _ alone: Node, _ client: CClient)
     async throws
