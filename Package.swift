@@ -230,6 +230,13 @@ let package = Package(
         system,
       ],
       path: "Tests/Support/ClusterLoad", swiftSettings: Array(settings.dropFirst())),
+    // Nodes of one process over a log in memory.
+    support(
+      "ReplicationFixture",
+      [
+        "QueueReplication", "Replication", "MessagingQueue", "VaultCrypto", "FileLayer",
+        "TestSupport", grdb,
+      ]),
     // The operations of an engine, for tests that wait for each of them.
     support("QueueFixture", ["MessagingQueue", "FileLayer", grdb]),
 
@@ -352,7 +359,8 @@ let package = Package(
       "QueueReplicationTests",
       [
         "QueueReplication", "Replication", "MessagingQueue", "VaultedDatabase", "DataVault",
-        "DataVaultTesting", "VaultCrypto", "FileLayer", "FileRecording", grdb, logging, system,
+        "DataVaultTesting", "VaultCrypto", "FileLayer", "FileRecording", "ReplicationFixture", grdb,
+        logging, system,
       ]),
     tests(
       "ApplicationStoreTests",

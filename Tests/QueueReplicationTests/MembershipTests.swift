@@ -6,6 +6,7 @@ import GRDB
 import MessagingQueue
 import QueueReplication
 import Replication
+import ReplicationFixture
 import SystemPackage
 import TestSupport
 import Testing

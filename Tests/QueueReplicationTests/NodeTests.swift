@@ -4,6 +4,7 @@ import GRDB
 import MessagingQueue
 import QueueReplication
 import Replication
+import ReplicationFixture
 import TestSupport
 import Testing
 

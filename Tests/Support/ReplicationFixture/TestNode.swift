@@ -1,30 +1,30 @@
-import FileLayer
-import Foundation
-import GRDB
-import MessagingQueue
-import QueueReplication
-import Replication
-import TestSupport
-import VaultCrypto
+internal import FileLayer
+internal import Foundation
+package import GRDB
+package import MessagingQueue
+package import QueueReplication
+package import Replication
+package import TestSupport
+internal import VaultCrypto
 
 /// A shard's ring and log, for nodes in one process.
-final class TestShard: Sendable {
-  let log = MemoryLog()
-  let shard: ShardID
+package final class TestShard: Sendable {
+  package let log = MemoryLog()
+  package let shard: ShardID
   private let ring: SecretBytes
 
-  init() throws {
+  package init() throws {
     let ring = KeyRing(newShard: .unshared())
     shard = ring.shard
     self.ring = ring.encodedBytes()
   }
 
-  let exchange = MemoryExchange()
+  package let exchange = MemoryExchange()
 
-  func keyRing() throws -> KeyRing { try KeyRing(decoding: ring) }
+  package func keyRing() throws -> KeyRing { try KeyRing(decoding: ring) }
 
   /// Short times, so that tests take seconds.
-  static var configuration: NodeConfiguration {
+  package static var configuration: NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.syncInterval = .zero
     configuration.readWait = .milliseconds(50)
@@ -41,18 +41,18 @@ final class TestShard: Sendable {
 }
 
 /// A node on a plain database in a folder of its own.
-final class TestNode: Sendable {
-  let shard: TestShard
-  let member: MemberID
-  let log: MemoryLogConnection
-  let engine: MessagingEngine
-  let node: ReplicaNode
-  let pool: DatabasePool
+package final class TestNode: Sendable {
+  package let shard: TestShard
+  package let member: MemberID
+  package let log: MemoryLogConnection
+  package let engine: MessagingEngine
+  package let node: ReplicaNode
+  package let pool: DatabasePool
   private let folder: ScratchFolder
   private let running: Task<Void, any Error>
 
   /// - Parameter folder: of an earlier process of the same member; default: a new member's.
-  init(
+  package init(
     _ shard: TestShard, member number: UInt128, folder: ScratchFolder = ScratchFolder(),
     _ change: (inout NodeConfiguration) -> Void = { _ in }
   ) async throws {
@@ -81,7 +81,7 @@ final class TestNode: Sendable {
 
   /// Ends the process; its folder stays.
   @discardableResult
-  func stop() async -> ScratchFolder {
+  package func stop() async -> ScratchFolder {
     running.cancel()
     _ = await running.result
     try? await engine.stop()
@@ -89,11 +89,11 @@ final class TestNode: Sendable {
   }
 
   /// Why the node has stopped.
-  func end() async -> (any Error)? {
+  package func end() async -> (any Error)? {
     if case .failure(let error) = await running.result { error } else { nil }
   }
 
-  func texts(of channel: Channel) async throws -> [String] {
+  package func texts(of channel: Channel) async throws -> [String] {
     try await pool.read { db in
       try Data.fetchAll(
         db,
@@ -105,7 +105,7 @@ final class TestNode: Sendable {
   }
 
   /// All rows that the log decides, to compare nodes.
-  func rows() async throws -> [String] {
+  package func rows() async throws -> [String] {
     try await pool.read { db in
       try [
         "SELECT * FROM message", "SELECT * FROM channel", "SELECT * FROM consumer",
@@ -119,7 +119,7 @@ final class TestNode: Sendable {
 }
 
 /// Waits until something holds.
-func eventually(
+package func eventually(
   within limit: Duration = .seconds(10), _ what: String, _ body: () async throws -> Bool
 ) async throws {
   let end = ContinuousClock.now + limit
@@ -129,20 +129,20 @@ func eventually(
   }
 }
 
-struct TimeoutError: Error, CustomStringConvertible {
-  let what: String
-  var description: String { "not in time: \(what)" }
+package struct TimeoutError: Error, CustomStringConvertible {
+  package let what: String
+  package var description: String { "not in time: \(what)" }
 }
 
 extension Channel {
-  static var orders: Channel {
+  package static var orders: Channel {
     guard let channel = try? Channel("orders") else { preconditionFailure("a valid name") }
     return channel
   }
 }
 
 extension Message {
-  init(_ text: String, key: String? = nil, id: String? = nil) {
+  package init(_ text: String, key: String? = nil, id: String? = nil) {
     self.init(
       channel: .orders, payload: Array(text.utf8), orderingKey: key, deduplicationID: id)
   }

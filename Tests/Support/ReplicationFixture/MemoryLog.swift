@@ -1,9 +1,9 @@
-import Foundation
-import Replication
-import Synchronization
+internal import Foundation
+package import Replication
+internal import Synchronization
 
 /// A log in memory, which can lose its end, and is cut off from one of its nodes.
-final class MemoryLog: Sendable {
+package final class MemoryLog: Sendable {
   private struct State {
     var stored: [LogEntry] = []
     var trimmedThrough: UInt64 = 0
@@ -12,24 +12,25 @@ final class MemoryLog: Sendable {
   }
 
   private let state = Mutex(State())
-  private let start = ContinuousClock.now
 
-  struct Down: Error {}
+  package init() {}
+
+  package struct Down: Error {}
 
   /// Takes records away from the end, as brokers do that had not synchronized them.
-  func forget(_ count: Int) {
+  package func forget(_ count: Int) {
     state.withLock { $0.stored.removeLast(min(count, $0.stored.count)) }
   }
 
   /// Refuses all reads and appends.
-  func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
+  package func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
 
-  var count: Int { state.withLock { $0.stored.count } }
-  var firstSequence: UInt64 { state.withLock { $0.trimmedThrough + 1 } }
-  var records: [SealedRecord] { state.withLock { $0.stored.map(\.record) } }
+  package var count: Int { state.withLock { $0.stored.count } }
+  package var firstSequence: UInt64 { state.withLock { $0.trimmedThrough + 1 } }
+  package var records: [SealedRecord] { state.withLock { $0.stored.map(\.record) } }
 
   /// Appends what somebody else sends.
-  func append(_ records: [SealedRecord]) throws {
+  package func append(_ records: [SealedRecord]) throws {
     try state.withLock { state in
       if state.isDown { throw Down() }
       for record in records {
@@ -71,47 +72,51 @@ final class MemoryLog: Sendable {
 }
 
 /// The log as one node reaches it.
-final class MemoryLogConnection: ReplicatedLog {
+package final class MemoryLogConnection: ReplicatedLog {
   private let log: MemoryLog
   private let now: @Sendable () -> Duration
   private let isCutOff = Atomic(false)
 
-  init(_ log: MemoryLog, now: @escaping @Sendable () -> Duration) {
+  package init(_ log: MemoryLog, now: @escaping @Sendable () -> Duration) {
     self.log = log
     self.now = now
   }
 
-  func setCutOff(_ cutOff: Bool) { isCutOff.store(cutOff, ordering: .sequentiallyConsistent) }
+  package func setCutOff(_ cutOff: Bool) {
+    isCutOff.store(cutOff, ordering: .sequentiallyConsistent)
+  }
 
   private func requireConnection() throws {
     if isCutOff.load(ordering: .sequentiallyConsistent) { throw MemoryLog.Down() }
   }
 
-  func append(_ records: [SealedRecord]) throws {
+  package func append(_ records: [SealedRecord]) throws {
     try requireConnection()
     try log.append(records)
   }
 
-  func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch {
+  package func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch {
     try requireConnection()
     return try log.read(at: place, now: now, wait: wait)
   }
 
-  func trim(through position: UInt64) throws {
+  package func trim(through position: UInt64) throws {
     try requireConnection()
     log.trim(through: position)
   }
 }
 
 /// Requests between nodes of one process.
-final class MemoryExchange: MemberExchange {
-  typealias Answer = @Sendable ([UInt8], @escaping @Sendable ([UInt8]) -> Void) -> Void
+package final class MemoryExchange: MemberExchange {
+  package typealias Answer = @Sendable ([UInt8], @escaping @Sendable ([UInt8]) -> Void) -> Void
 
-  struct Unanswered: Error {}
+  package struct Unanswered: Error {}
 
   private let answers = Mutex<[MemberID: Answer]>([:])
 
-  func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
+  package init() {}
+
+  package func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
     -> [UInt8]
   {
     guard let answer = answers.withLock({ $0[member] }) else { throw Unanswered() }
@@ -128,7 +133,7 @@ final class MemoryExchange: MemberExchange {
     }
   }
 
-  func serve(as member: MemberID, _ answer: @escaping Answer) {
+  package func serve(as member: MemberID, _ answer: @escaping Answer) {
     answers.withLock { $0[member] = answer }
   }
 }
