@@ -366,7 +366,8 @@ let package = Package(
       "ApplicationStoreTests",
       [
         "ApplicationStore", "AccessControl", "MessagingQueue", "VaultedDatabase", "DataVault",
-        "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, system,
+        "DataVaultTesting", "VaultCrypto", "FileLayer", "ReplicationFixture", "QueueReplication",
+        grdb, system,
       ]),
     tests(
       "MessagingServerTests",
@@ -387,7 +388,12 @@ let package = Package(
       "NegotiateAuthenticationTests",
       ["NegotiateAuthentication", "NegotiateClient", "MessagingClient", "FileLayer", system]),
     tests("PusherEncryptionTests", ["PusherEncryption", "MessagingClient", "VaultCrypto"]),
-    tests("RealtimeTests", ["Realtime", "MessagingQueue", "FileLayer", grdb]),
+    tests(
+      "RealtimeTests",
+      [
+        "Realtime", "MessagingQueue", "ReplicationFixture", "QueueReplication", "Replication",
+        "FileLayer", grdb,
+      ]),
     tests(
       "ExtensionTests",
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),

@@ -44,29 +44,32 @@ package final class ApplicationStore: Sendable {
     random: RandomSource = .system, now: @escaping @Sendable () -> Date = { Date() }
   ) async throws(ApplicationStoreError) -> ApplicationStore {
     let operation = "opening the applications' tables"
-    let isReplicated = engine.isReplicated
-    let stored = try await write(engine, operation) { db in
-      if isReplicated {
-        // The first home has made them, and others have copies.
-        try ApplicationTables.requireNewestVersion(db)
-      } else {
-        try ApplicationTables.make(db)
+    let stored = try await translating(operation) {
+      guard engine.isReplicated else {
+        return try await engine.write { db in
+          try ApplicationTables.make(db)
+          return try keyCheck(db)
+        }
       }
-      return try keyCheck(db)
+      // The first home has made them, and others have copies.
+      return try await engine.read { db in
+        try ApplicationTables.requireNewestVersion(db)
+        return try keyCheck(db)
+      }
     }
     let keys = try await ApplicationKeys.read(
       from: vault, isInUse: stored != nil, iterationCount: limits.passwordIterationCount,
       random: random)
-    let check =
-      if let stored {
-        stored
-      } else {
-        try await write(engine, operation) { [check = keys.check] db in
+    var check = stored
+    if check == nil {
+      check = try await translating(operation) { [check = keys.check] in
+        try await engine.changeRows(in: replicatedTables) { db in
           try db.run(
             "UPDATE application_state SET key_check = ? WHERE key_check IS NULL", Data(check))
           return try keyCheck(db)
         }
       }
+    }
     guard check == keys.check else { throw ApplicationKeys.wrongKey(vault) }
     return ApplicationStore(engine, keys: keys, limits: limits, random: random, now: now)
   }
@@ -78,20 +81,18 @@ package final class ApplicationStore: Sendable {
 
   // MARK: - Transactions
 
-  /// How often the engine has undone changes that came through the log.
-  var undoingCount: Int { engine.undoingCount }
+  /// The number of the last undoing of changes that came through the log; 0 without one.
+  func lastUndoing(_ db: Database) throws -> Int64 { try engine.undone(in: db).last?.number ?? 0 }
 
   /// Reads the tables in one snapshot.
   func read<Value: Sendable>(
     _ operation: String, _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(ApplicationStoreError) -> Value {
-    do {
-      return try await engine.read { db in
+    try await Self.translating(operation) { [engine] in
+      try await engine.read { db in
         try ApplicationTables.requireKnownVersion(db)
         return try body(db)
       }
-    } catch {
-      throw ApplicationStoreError(translating: error, during: operation)
     }
   }
 
@@ -114,10 +115,8 @@ package final class ApplicationStore: Sendable {
       }
       return value
     }
-    do {
-      return try await engine.changeRows(in: Self.replicatedTables, write)
-    } catch {
-      throw ApplicationStoreError(translating: error, during: operation)
+    return try await Self.translating(operation) { [engine] in
+      try await engine.changeRows(in: Self.replicatedTables, write)
     }
   }
 
@@ -125,21 +124,22 @@ package final class ApplicationStore: Sendable {
   func changeHere(
     _ operation: String, _ body: @escaping @Sendable (Database) throws -> Void
   ) async throws(ApplicationStoreError) {
-    try await Self.write(engine, operation) { db in
-      try ApplicationTables.requireKnownVersion(db)
-      try body(db)
+    try await Self.translating(operation) { [engine] in
+      try await engine.write { db in
+        try ApplicationTables.requireKnownVersion(db)
+        try body(db)
+      }
     }
   }
 
   /// The tables whose rows all nodes of a replicated home have; failed logins stay where they happen.
   package static var replicatedTables: Set<String> { ApplicationTables.replicatedNames }
 
-  private static func write<Value: Sendable>(
-    _ engine: MessagingEngine, _ operation: String,
-    _ body: @escaping @Sendable (Database) throws -> Value
+  private static func translating<Value>(
+    _ operation: String, _ body: () async throws -> Value
   ) async throws(ApplicationStoreError) -> Value {
     do {
-      return try await engine.write(body)
+      return try await body()
     } catch {
       throw ApplicationStoreError(translating: error, during: operation)
     }

@@ -34,7 +34,7 @@ struct Distributor {
 
   private struct Subscriber {
     let subscription: Subscription
-    let place: Timetoken
+    var place: Timetoken
     let limits: Events.Limits
   }
 
@@ -131,20 +131,19 @@ struct Distributor {
   /// Whether events wait for places that must be reserved.
   var needsReservation: Bool { places.needsReservation }
 
-  /// Begins again at a place of the log that lies before the window's end.
+  /// Begins again at a place of the log before the window's end, because the log has other messages after it now.
   ///
-  /// - Returns: all subscribers, which continue there without events, and all senders, whose events have no places.
-  mutating func startAgain(at place: Timetoken) -> Distribution {
-    window = EventWindow(at: place)
-    var distribution = Distribution()
-    distribution.sent = places.failWaiting().map { ($0, []) }
-    places = EphemeralPlaces(at: place, limits)
-    for (id, subscriber) in subscribers {
-      distribution.woken.append(
-        (id, Events(end: min(place, subscriber.place), subscriber.limits)))
+  /// Waiting subscribers and feeds get all events after it, also those that they had before.
+  ///
+  /// - Returns: senders whose events have lost their wait for places.
+  mutating func startAgain(at place: Timetoken) -> [UInt64] {
+    for (id, subscriber) in subscribers where subscriber.place <= window.end {
+      subscribers[id]?.place = min(subscriber.place, place)
     }
-    for (id, _) in distribution.woken { remove(id) }
-    return distribution
+    window.startAgain(at: place)
+    let senders = places.failWaiting()
+    places = EphemeralPlaces(at: place, limits)
+    return senders
   }
 
   /// Takes reserved places: see ``EphemeralPlaces/reserve(_:)``.

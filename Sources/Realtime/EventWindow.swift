@@ -33,6 +33,9 @@ struct EventWindow {
     self.limits = limits
   }
 
+  /// Drops all events, and begins at another place.
+  mutating func startAgain(at place: Timetoken) { self = EventWindow(at: place, limits) }
+
   /// Takes the events that follow the window, and removes the oldest over its limits.
   mutating func append(_ added: [LiveEvent], end newEnd: Timetoken) {
     for event in added {

@@ -25,8 +25,8 @@ package final class Realtime: Sendable {
     /// Senders whose events wait for places.
     var senders: [UInt64: Sender] = [:]
     var nextNumber: UInt64 = 0
-    /// The engine's, when the distribution began or began again.
-    var undoingCount: Int
+    /// What of the log was undone, the oldest first, as of the last read.
+    var undone: [UndoneRange]
     /// Why the distribution has ended.
     var failure: EngineError?
     /// What is to be called, in its order.
@@ -37,6 +37,14 @@ package final class Realtime: Sendable {
     mutating func makeNumber() -> UInt64 {
       nextNumber += 1
       return nextNumber
+    }
+
+    /// Where a subscriber continues that has seen everything up to a place: earlier if that was undone since.
+    func readingPlace(_ place: Timetoken) -> Timetoken {
+      // Events that are not stored have places up to the next multiple of 100 after that of a message.
+      let message = Timetoken(unchecked: place.rawValue / 100 * 100)
+      return undone.filter { message > $0.after && message <= $0.through }.map(\.after).min()
+        ?? place
     }
 
     /// Notes the calls of a distribution, for ``Realtime/makeCalls()``.
@@ -64,9 +72,10 @@ package final class Realtime: Sendable {
   /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   package init(_ engine: MessagingEngine) async throws(EngineError) {
     self.engine = engine
-    let undoingCount = engine.undoingCount
+    // Read before the end, so that what is undone between the two is noticed.
+    let undone = try await engine.logTail(after: .greatest, maximumCount: 1).undone
     let window = EventWindow(at: try await engine.logEnd())
-    state = Mutex(State(distributor: Distributor(window), undoingCount: undoingCount))
+    state = Mutex(State(distributor: Distributor(window), undone: undone))
   }
 
   /// Distributes until the task is cancelled or the engine stops; call it once.
@@ -81,9 +90,9 @@ package final class Realtime: Sendable {
         let generation = engine.notifier.generation
         // Not while the log is read, so that the next read has all messages before the reserved places.
         if state.withLock({ $0.distributor.needsReservation }) { await reservePlaces() }
-        startAgainIfUndone()
         let place = state.withLock { $0.distributor.readPlace }
         let tail = try await engine.logTail(after: place)
+        if startsAgain(tail) { continue }
         let needsReservation = distribute(tail)
         if !tail.isAtEnd || needsReservation { continue }
         _ = await engine.notifier.waitForChange(after: generation)
@@ -95,18 +104,25 @@ package final class Realtime: Sendable {
     }
   }
 
-  /// Continues before what the engine has undone: its subscribers get the messages that took these places, and some
-  /// others again.
-  private func startAgainIfUndone() {
-    let count = engine.undoingCount
-    state.withLock { state in
-      guard count != state.undoingCount else { return }
-      state.undoingCount = count
-      let end = state.distributor.window.end
-      let place = engine.readingPlace(end)
-      if place < end { state.call(state.distributor.startAgain(at: place)) }
+  /// Begins again before what was undone of what was distributed.
+  ///
+  /// - Returns: whether the log must be read again from there.
+  private func startsAgain(_ tail: LogTail) -> Bool {
+    let senders = state.withLock { state -> [Sender]? in
+      let seen = state.undone.last?.number ?? 0
+      state.undone = tail.undone
+      let place = tail.undone.filter { $0.number > seen }.map(\.after).min()
+      guard let place, place < state.distributor.window.end else { return nil }
+      return state.distributor.startAgain(at: place)
+        .compactMap { state.senders.removeValue(forKey: $0) }
     }
-    makeCalls()
+    guard let senders else { return false }
+    for sender in senders {
+      sender.resume(
+        returning: .failure(
+          EngineError(.busy, "the log was undone while events waited", hint: "send them again")))
+    }
+    return true
   }
 
   /// How many subscribers wait.
@@ -181,10 +197,11 @@ package final class Realtime: Sendable {
     maximumByteCount: Int = 1 << 20, _ handler: @escaping Handler
   ) -> SubscriberID {
     let limits = Events.Limits(count: maximumCount, byteCount: maximumByteCount)
-    let place = engine.readingPlace(place)
+    let knownPlace = engine.readingPlace(place)
     let (id, answer) = state.withLock { state in
       let id = SubscriberID(number: state.makeNumber())
       guard state.failure == nil else { return (id, Distributor.Answer?.none) }
+      let place = min(knownPlace, state.readingPlace(place))
       let answer = state.distributor.poll(id, subscription, after: place, limits)
       if case .events = answer { return (id, answer) }
       state.handlers[id] = handler

@@ -16,8 +16,8 @@ package final class ApplicationDirectory: Sendable {
       case everything(DirectoryContents)
     }
 
-    /// The generation that the directory had before the read.
-    fileprivate let seen: Int64
+    /// The generation and the last undoing that the directory had before the read.
+    fileprivate let seen: (generation: Int64, undoing: Int64)
     fileprivate let now: Date
     fileprivate let change: Change
   }
@@ -38,9 +38,8 @@ package final class ApplicationDirectory: Sendable {
     _ store: ApplicationStore
   ) async throws(ApplicationStoreError) -> ApplicationDirectory {
     let now = store.now()
-    let undoingCount = store.undoingCount
-    let contents = try await store.read("loading applications") { [keys = store.keys] db in
-      try DirectoryContents(keys, at: now, undoingCount: undoingCount, db)
+    let contents = try await store.read("loading applications") { db in
+      try DirectoryContents(store, at: now, db)
     }
     return ApplicationDirectory(contents, store)
   }
@@ -63,17 +62,16 @@ package final class ApplicationDirectory: Sendable {
 
   /// Reads what has changed since the last load or refresh.
   func news() async throws(ApplicationStoreError) -> News {
-    let undoingCount = store.undoingCount
-    let (seen, isUndone) = contents.withLock {
-      ($0.generation, $0.undoingCount != undoingCount)
-    }
+    let seen = contents.withLock { (generation: $0.generation, undoing: $0.lastUndoing) }
     let now = store.now()
-    return try await store.read("reading changes of access") { [keys = store.keys] db in
-      guard let changes = isUndone ? nil : try ApplicationChange.all(after: seen, db) else {
-        let all = try DirectoryContents(keys, at: now, undoingCount: undoingCount, db)
-        return News(seen: seen, now: now, change: .everything(all))
+    return try await store.read("reading changes of access") { [store] db in
+      guard try store.lastUndoing(db) == seen.undoing,
+        let changes = try ApplicationChange.all(after: seen.generation, db)
+      else {
+        return News(
+          seen: seen, now: now, change: .everything(try DirectoryContents(store, at: now, db)))
       }
-      let objects = try changes.map { try DirectoryContents.Object($0, keys, db) }
+      let objects = try changes.map { try DirectoryContents.Object($0, store.keys, db) }
       return News(
         seen: seen, now: now,
         change: .objects(objects, through: try ApplicationChange.newestGeneration(db)))
@@ -86,7 +84,7 @@ package final class ApplicationDirectory: Sendable {
     var old: DirectoryContents?
     defer { withExtendedLifetime(old) {} }
     return contents.withLock { contents in
-      guard contents.generation == news.seen else { return nil }
+      guard (contents.generation, contents.lastUndoing) == news.seen else { return nil }
       switch news.change {
       case .objects(let objects, let generation):
         var changes = contents.apply(objects, through: generation)

@@ -103,8 +103,8 @@ struct DirectoryContents: Sendable {
 
   /// The generation of the newest change that is in here.
   private(set) var generation: Int64 = 0
-  /// How often the engine had undone records when this was read: before that, a generation can have had other contents.
-  private(set) var undoingCount = 0
+  /// The last undoing when this was read: before it, a generation can have had other contents.
+  private(set) var lastUndoing: Int64 = 0
   private(set) var index = AccessIndex()
   private(set) var entries: [ApplicationID: DirectoryEntry] = [:]
   private(set) var groups: [ApplicationID: [GroupName: Set<ChannelName>]] = [:]
@@ -119,8 +119,9 @@ struct DirectoryContents: Sendable {
   init() {}
 
   /// Reads all tables.
-  init(_ keys: ApplicationKeys, at now: Date, undoingCount: Int, _ db: Database) throws {
-    self.undoingCount = undoingCount
+  init(_ store: ApplicationStore, at now: Date, _ db: Database) throws {
+    let keys = store.keys
+    lastUndoing = try store.lastUndoing(db)
     generation = try ApplicationChange.newestGeneration(db)
     for row in try ApplicationRow.all(db) {
       let entry = try DirectoryEntry(row, keys)

@@ -51,6 +51,7 @@ public final class MessagingEngine: Sendable {
   /// What sends changes through the log of a replicated home.
   let attachedReplica = Mutex<(any EngineReplica)?>(nil)
   let posts: PostQueue
+  let rowTurns = RowTurns()
   /// Nil if no backend takes metrics.
   let metrics: EngineMetrics?
   /// The task that sets the gauges.

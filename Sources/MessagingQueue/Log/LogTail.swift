@@ -9,11 +9,16 @@ package struct LogTail: Sendable {
   package let end: Timetoken
   /// Whether the log ended there when it was read.
   package let isAtEnd: Bool
+  /// What the home had undone when it was read; empty on a home that is the only one.
+  package let undone: [UndoneRange]
 
-  package init(messages: [LogMessage], end: Timetoken, isAtEnd: Bool) {
+  package init(
+    messages: [LogMessage], end: Timetoken, isAtEnd: Bool, undone: [UndoneRange] = []
+  ) {
     self.messages = messages
     self.end = end
     self.isAtEnd = isAtEnd
+    self.undone = undone
   }
 }
 
@@ -47,7 +52,7 @@ extension MessagingEngine {
     let query = LogQuery(
       channels: selection?.channels ?? [], cursor: place.rawValue, maximumCount: maximumCount,
       maximumByteCount: maximumByteCount)
-    return try await access.read(during: "reading the log") { db in
+    return try await access.read(during: "reading the log") { [self] db in
       // The first read takes the snapshot.
       let highWater = try EngineDatabase.highWater(db)
       let (page, isAtEnd) =
@@ -57,7 +62,7 @@ extension MessagingEngine {
       return LogTail(
         messages: page.messages,
         end: Timetoken(unchecked: isAtEnd ? max(highWater, place.rawValue) : last),
-        isAtEnd: isAtEnd)
+        isAtEnd: isAtEnd, undone: try undone(in: db))
     }
   }
 

@@ -14,7 +14,7 @@ public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, Lossl
   static let smallest = Timetoken(unchecked: 10_000_000_000_000_000)
 
   /// The largest number of 17 digits, in the year 2286.
-  static let greatest = Timetoken(unchecked: 99_999_999_999_999_999)
+  package static let greatest = Timetoken(unchecked: 99_999_999_999_999_999)
 
   /// Takes a number of 17 digits; any other gives nil.
   public init?(rawValue: Int64) {

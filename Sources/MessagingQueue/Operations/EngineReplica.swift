@@ -38,11 +38,27 @@ package protocol EngineReplica: AnyObject, Sendable {
   /// Whether what this node knows of the log is new enough to decide about access.
   var isCurrent: Bool { get }
 
-  /// How often this process has undone records: what was read of the tables before must be read again.
-  var undoingCount: Int { get }
+  /// What this home has undone, the oldest first: what was read of the tables before must be read again.
+  func undone(in db: Database) throws -> [UndoneRange]
 
-  /// Where a reader continues that has seen the log up to a place: not later, and earlier if its end was undone since.
+  /// Where a reader continues that has seen the log up to a place at another node: earlier if that has undone it since.
   func readingPlace(_ place: Timetoken) -> Timetoken
+}
+
+/// Places of the log that were given out and then undone, because brokers forgot their records: other messages can
+/// have them since.
+package struct UndoneRange: Sendable, Hashable {
+  /// Counts the undoings of this home.
+  package let number: Int64
+  /// The last place that was not undone.
+  package let after: Timetoken
+  package let through: Timetoken
+
+  package init(number: Int64, after: Timetoken, through: Timetoken) {
+    self.number = number
+    self.after = after
+    self.through = through
+  }
 }
 
 /// A record in the outbox, by its author and number.
@@ -82,56 +98,14 @@ extension MessagingEngine {
   /// Whether this process knows enough of the log to decide about access; always on a home that is the only one.
   package var isCurrent: Bool { attachedReplica.withLock(\.self)?.isCurrent ?? !isReplicated }
 
-  /// As ``EngineReplica/undoingCount``; 0 on a home that is the only one.
-  package var undoingCount: Int { attachedReplica.withLock(\.self)?.undoingCount ?? 0 }
+  /// As ``EngineReplica/undone(in:)``; nothing on a home that is the only one.
+  package func undone(in db: Database) throws -> [UndoneRange] {
+    try attachedReplica.withLock(\.self)?.undone(in: db) ?? []
+  }
 
   /// As ``EngineReplica/readingPlace(_:)``; the place itself on a home that is the only one.
   package func readingPlace(_ place: Timetoken) -> Timetoken {
     attachedReplica.withLock(\.self)?.readingPlace(place) ?? place
-  }
-
-  /// How often a change of rows is tried that others have changed at the same time.
-  private static let mostRowTries = 10
-
-  /// Changes rows of a server's tables beside the engine's.
-  ///
-  /// On a home that is one of several, `body` only tries the change: its rows go through the log and are changed on all
-  /// nodes, if no other node has changed the same rows before. Otherwise `body` runs again.
-  ///
-  /// - Parameters:
-  ///   - tables: those that `body` changes; each has a primary key.
-  ///   - body: as that of ``write(_:)``; it depends on nothing but the rows.
-  /// - Throws: the errors of ``write(_:)``; `busy` after ten tries; `outcomeUnknown` if the log does not answer.
-  package func changeRows<Value: Sendable>(
-    in tables: Set<String>, _ body: @escaping @Sendable (Database) throws -> Value
-  ) async throws -> Value {
-    guard let replica = try replica() else { return try await write(body) }
-    for attempt in 1... {
-      let (value, rows) = try await write { db in try Self.trying(db, tables, body) }
-      if rows.bytes.isEmpty { return value }
-      do throws(EngineError) {
-        try await replica.change(rows)
-        return value
-      } catch {
-        guard error.code == .busy, attempt < Self.mostRowTries else { throw error }
-      }
-    }
-    preconditionFailure("the loop has no end")
-  }
-
-  /// What `body` changes, undone.
-  private static func trying<Value>(
-    _ db: Database, _ tables: Set<String>, _ body: (Database) throws -> Value
-  ) throws -> (Value, RowChanges) {
-    var tried: (Value, RowChanges)?
-    try db.inSavepoint {
-      let recorder = try RowRecorder(db, tables: tables)
-      let value = try body(db)
-      tried = (value, try recorder.finish())
-      return .rollback
-    }
-    guard let tried else { throw EngineError(.inputOutput, "changing rows: no result") }
-    return tried
   }
 
   /// Throws unless the home is the only one, for what no log can carry.

@@ -107,7 +107,9 @@ package final class OutboxWriter: EngineReplica {
   package var receiveInterval: Duration { Self.interval }
   package var sweeps: Bool { false }
   package var isCurrent: Bool { true }
-  package var undoingCount: Int { 0 }
+  package func undone(in db: Database) throws -> [UndoneRange] {
+    try ReplicationSchema.undone(db)
+  }
   package func readingPlace(_ place: Timetoken) -> Timetoken { place }
 
   package func post(_ messages: [Message], in db: Database) throws -> PostedRecord {

@@ -20,19 +20,11 @@ struct NodeState: Sendable {
   var trimmedThrough: UInt64 = 0
   /// When the log was last read to its end.
   var caughtUpAt: Duration?
-  /// Ranges of timetokens that this member has undone, also in earlier processes.
-  var undone: [ShardState.TimetokenRange]
-  /// How often this process has undone records.
-  var undoingCount = 0
   /// Why the node takes no work any more.
   var end: ReplicationError?
 
-  init(
-    _ view: ShardDatabase.View, undone: [ShardState.TimetokenRange],
-    _ configuration: NodeConfiguration, now: Duration
-  ) {
+  init(_ view: ShardDatabase.View, _ configuration: NodeConfiguration, now: Duration) {
     self.view = view
-    self.undone = undone
     relay = Relay(configuration.relay)
     ownership = Ownership(configuration.ownership)
     plan = TrimPlan(configuration.trim)
@@ -60,9 +52,7 @@ struct NodeState: Sendable {
       note(record.body)
     case .gap(let name): relay.noteGap(name, now)
     case .repeated, .retiredKey: break
-    case .undone(_, let range):
-      undone.append(range)
-      undoingCount += 1
+    case .undone:
       relay.noteReturned()
       ownership.noteUndone()
     }

@@ -19,10 +19,12 @@ extension ReplicaNode: EngineReplica {
     }
   }
 
-  package var undoingCount: Int { state.withLock { $0.undoingCount } }
+  package func undone(in db: Database) throws -> [UndoneRange] {
+    try ReplicationSchema.undone(db)
+  }
 
   package func readingPlace(_ place: Timetoken) -> Timetoken {
-    let ranges = state.withLock { $0.undone + $0.view.values.repaired }
+    let ranges = state.withLock { $0.view.values.repaired }
     return Timetoken(unchecked: ranges.reduce(place.rawValue) { $1.readingPlace($0) })
   }
 

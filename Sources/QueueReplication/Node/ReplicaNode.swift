@@ -45,17 +45,14 @@ package final class ReplicaNode: Sendable {
         members: members,
         seal: SharedRequestSeal(RequestSeal(ring, member: member, random: .unshared())))
     }
-    let undone = try await database.undoneRanges()
-    let node = ReplicaNode(
-      database, NodeState(view, undone: undone, configuration, now: time.sinceBoot), log, exchange,
-      time, configuration)
+    let node = ReplicaNode(database, view, log, exchange, time, configuration)
     try node.serveRequests()
     engine.attach(node)
     return node
   }
 
   private init(
-    _ database: ShardDatabase, _ start: consuming NodeState, _ log: any ReplicatedLog,
+    _ database: ShardDatabase, _ view: ShardDatabase.View, _ log: any ReplicatedLog,
     _ exchange: RequestExchange?, _ time: any TimeSource, _ configuration: NodeConfiguration
   ) {
     self.database = database
@@ -64,7 +61,7 @@ package final class ReplicaNode: Sendable {
     self.exchange = exchange
     reader = LogReader(log)
     appender = LogAppender(log)
-    state = Mutex(start)
+    state = Mutex(NodeState(view, configuration, now: time.sinceBoot))
   }
 
   var now: Duration { time.sinceBoot }
@@ -167,9 +164,6 @@ package final class ReplicaNode: Sendable {
     results.rename(taken.renamed)
     for (name, result) in taken.results { results.resolve(name, result) }
     if !taken.outcomes.isEmpty { outboxChanged.set() }
-    let hasUndone = taken.outcomes.contains { if case .undone = $0 { true } else { false } }
-    // The notification of the commit came before the new count.
-    if hasUndone { database.engine.notifier.wake(in: []) }
     if let alarm = taken.alarm {
       let error = ReplicationError(alarm)
       configuration.logger.critical("replication stops: \(error)")

@@ -60,6 +60,11 @@ struct MessageTables: ReplicatedTables {
     case .rows(let bytes):
       try beginRecording(serverTables)
       results[name] = try change(RowChanges(bytes))
+    case .repair(let from, let to) where from < to:
+      // The end of the log leaves the range, so that no reader continues within it.
+      clock.raise(past: to)
+      try db.run("UPDATE engine SET timetoken_high_water = ?", clock.highWater)
+      try engine.noteChange(in: db)
     default: break
     }
   }

@@ -79,7 +79,8 @@ package enum ReplicationSchema {
     ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE replication_repair (
-      after INTEGER PRIMARY KEY,
+      number INTEGER PRIMARY KEY,
+      after INTEGER NOT NULL,
       through INTEGER NOT NULL
     ) STRICT;
     """
@@ -124,6 +125,29 @@ package enum ReplicationSchema {
         SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'replication\\_%' ESCAPE '\\'
         """)
     for table in tables { try db.execute(sql: "DROP TABLE \(table)") }
+  }
+
+  /// How many undone ranges are kept.
+  private static let mostUndoneRanges: Int64 = 64
+
+  /// Notes that timetokens were undone, which other messages can get.
+  static func noteUndone(_ range: ShardState.TimetokenRange, _ db: Database) throws {
+    try db.run(
+      "INSERT INTO replication_repair (after, through) VALUES (?, ?)", range.from, range.to)
+    try db.run(
+      "DELETE FROM replication_repair WHERE number <= ?",
+      db.lastInsertedRowID - mostUndoneRanges)
+  }
+
+  /// What this home has undone, the oldest first.
+  static func undone(_ db: Database) throws -> [UndoneRange] {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(
+        sql: "SELECT number, after, through FROM replication_repair ORDER BY number"))
+    return rows.map {
+      UndoneRange(
+        number: $0[0], after: Timetoken(unchecked: $0[1]), through: Timetoken(unchecked: $0[2]))
+    }
   }
 
   /// The member id of a home; nil for one that is no member.

@@ -69,14 +69,6 @@ final class ShardDatabase: Sendable {
     self.now = now
   }
 
-  /// The ranges of timetokens that this member has undone.
-  func undoneRanges() async throws(EngineError) -> [ShardState.TimetokenRange] {
-    try await engine.access.read(during: "reading what was undone") { db in
-      try Row.fetchAll(db, sql: "SELECT after, through FROM replication_repair ORDER BY after")
-        .map { ShardState.TimetokenRange(from: $0[0], to: $0[1]) }
-    }
-  }
-
   /// Begins a process: draws its author ids, and writes its join.
   func start() async throws -> View {
     try await engine.commits.run(during: "starting replication") { [self] db in
@@ -256,8 +248,10 @@ final class ShardDatabase: Sendable {
       try add(.join(member, safe: applier.safe), to: .control, &outbox, key)
     case .undone(let records, let repair):
       try outbox.takeBack(records)
+      try ReplicationSchema.noteUndone(repair, db)
+      // Readers look at what they have read.
+      try engine.noteChange(in: db)
       guard repair.from < repair.to else { break }
-      try db.run("INSERT OR REPLACE INTO replication_repair VALUES (?, ?)", repair.from, repair.to)
       try add(.repair(from: repair.from, to: repair.to), to: .control, &outbox, key)
     case .gap, .repeated, .retiredKey: break
     }

@@ -43,7 +43,7 @@ extension ShardState {
       values.oldestKey = key
     case .repair(let from, let to):
       guard from < to, rules.contains(.repairsCursors) else { break }
-      clock.raise(to: to)
+      clock.raise(past: to)
       values.repaired.append(TimetokenRange(from: from, to: to))
       // Cursors in a range that is no longer listed are of readers who were away for a long time.
       if values.repaired.count > Self.mostRepairedRanges { values.repaired.removeFirst() }

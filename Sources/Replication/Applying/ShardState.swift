@@ -51,9 +51,10 @@ package struct ShardState: Sendable, Equatable {
 
     /// Where a reader continues that has seen everything up to `cursor`.
     ///
-    /// Within a range, its timetokens were given to other messages since.
+    /// Within a range, its timetokens were given to other messages since. Events that are not stored have places up to
+    /// the next multiple of 100 after it.
     package func readingPlace(_ cursor: Int64) -> Int64 {
-      cursor > from && cursor <= to ? from : cursor
+      cursor > from && cursor / 100 * 100 <= to ? from : cursor
     }
   }
 

@@ -41,6 +41,12 @@ package struct TimetokenRule: Sendable {
     highWater = max(highWater, min(timetoken, Self.greatest))
   }
 
+  /// Makes all later timetokens greater than this one and the 99 places after it, which events that are not stored can
+  /// have.
+  package mutating func raise(past timetoken: Int64) {
+    raise(to: (Self.clamped(timetoken) / 100 + 1) * 100)
+  }
+
   /// A time that a record says, within the range of timetokens.
   static func clamped(_ time: Int64) -> Int64 { min(max(time, 0), greatest) }
 }

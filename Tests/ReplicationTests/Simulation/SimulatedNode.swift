@@ -53,7 +53,7 @@ struct SimulatedDisk {
   /// Where a reader continues.
   func readingPlace(_ cursor: Int64) -> Int64 {
     repaired.reduce(applier.state.readingPlace(cursor)) { place, range in
-      place > range.from && place <= range.to ? min(place, range.from) : place
+      range.readingPlace(place)
     }
   }
 }

@@ -97,7 +97,10 @@ package final class MemoryLogConnection: ReplicatedLog {
 
   package func read(at place: UInt64, mostBytes: Int, wait: Duration) throws -> Applier.Batch {
     try requireConnection()
-    return try log.read(at: place, now: now, wait: wait)
+    let batch = try log.read(at: place, now: now, wait: wait)
+    // An answer that was on its way is lost too.
+    try requireConnection()
+    return batch
   }
 
   package func trim(through position: UInt64) throws {

@@ -11,9 +11,14 @@ internal import VaultCrypto
 package final class TestShard: Sendable {
   package let log = MemoryLog()
   package let shard: ShardID
+  /// Makes the tables of a server in a home, before that is a member.
+  package let prepare: @Sendable (MessagingEngine) async throws -> Void
   private let ring: SecretBytes
 
-  package init() throws {
+  package init(
+    preparing prepare: @escaping @Sendable (MessagingEngine) async throws -> Void = { _ in }
+  ) throws {
+    self.prepare = prepare
     let ring = KeyRing(newShard: .unshared())
     shard = ring.shard
     self.ring = ring.encodedBytes()
@@ -64,6 +69,7 @@ package final class TestNode: Sendable {
     pool = try DatabasePool(path: folder.path("messaging.db"))
     let first = try MessagingEngine(pool: pool, time: time, isSecured: true)
     if !first.isReplicated {
+      try await shard.prepare(first)
       try await first.write { [member] db in
         try ReplicationSchema.make(shard: shard.shard, member: member, db)
       }
