@@ -376,7 +376,8 @@ let package = Package(
         "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
         "DataVaultTesting", "VaultCrypto", "FileLayer", grdb, logging, serviceLifecycle, system,
         nioSSL, network("NIOEmbedded", "swift-nio"), "ProcessMemory", "MessageCipher",
-        "MessagingClient", "PusherEncryption", "Chat",
+        "MessagingClient", "PusherEncryption", "Chat", "ReplicationFixture", "QueueReplication",
+        "Replication",
       ] + nio),
     tests(
       "MessagingClientTests",

@@ -32,7 +32,9 @@ public struct Job: Sendable {
   /// Call it as the last step. The handler's return then settles nothing more.
   ///
   /// - Throws: the errors of `MessagingEngine.write(_:)`; `unknownLease` if the lease went to
-  ///   another worker, or the handler has already settled the job. Nothing is committed then.
+  ///   another worker, or the handler has already settled the job; `replicated` on a home that is one of several, whose
+  ///   leases no transaction reaches: commit the rows with `write`, and let the handler return. Nothing is committed
+  ///   then.
   @discardableResult
   public func complete<Value: Sendable>(
     _ body: @escaping @Sendable (Database) throws -> Value
@@ -44,7 +46,10 @@ public struct Job: Sendable {
 
   /// Commits the acknowledgement of the job alone.
   public func complete() async throws {
-    try await complete { _ in }
+    guard case .engine(let engine) = place, engine.isReplicated else {
+      return try await complete { _ in }
+    }
+    try await settling(as: .acknowledged) { try await engine.acknowledge(delivery.token) }
   }
 
   /// Commits the handler's own rows and makes a dead letter of the job together, or neither.
@@ -66,20 +71,26 @@ public struct Job: Sendable {
     as result: JobResult, _ body: @escaping @Sendable (Database) throws -> Value,
     _ settlement: @escaping @Sendable (MessagingEngine, LeaseToken, Database) throws -> Void
   ) async throws -> Value {
-    try completion.begin()
-    do {
-      let value: Value
+    try await settling(as: result) {
       switch place {
       case .engine(let engine):
         let token = delivery.token
-        value = try await engine.write { db in
+        return try await engine.write { db in
           let value = try body(db)
           try settlement(engine, token, db)
           return value
         }
-      case .database(let database):
-        value = try await database.write(body)
+      case .database(let database): return try await database.write(body)
       }
+    }
+  }
+
+  private func settling<Value>(
+    as result: JobResult, _ body: () async throws -> Value
+  ) async throws -> Value {
+    try completion.begin()
+    do {
+      let value = try await body()
       completion.succeed(result)
       return value
     } catch {

@@ -79,6 +79,26 @@ import Testing
     await a.stop()
   }
 
+  @Test func `a node that reads a log in which nothing happens stays current`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1) {
+      $0.readWait = NodeConfiguration().readWait
+      $0.longestBlindness = NodeConfiguration().longestBlindness
+      $0.ownership.silence = .seconds(60)
+    }
+    try await eventually("it has read") { node.node.isCurrent }
+    let end = ContinuousClock.now + .seconds(2)
+    var wasAlwaysCurrent = true
+    while ContinuousClock.now < end {
+      if !node.node.isCurrent { wasAlwaysCurrent = false }
+      try await Task.sleep(for: .microseconds(200))
+    }
+    #expect(wasAlwaysCurrent)
+    node.log.setCutOff(true)
+    try await eventually(within: .seconds(2), "it is cut off") { !node.node.isCurrent }
+    await node.stop()
+  }
+
   @Test func `without a replica, a replicated home is only read`() async throws {
     let shard = try TestShard()
     let node = try await TestNode(shard, member: 1)

@@ -32,6 +32,9 @@ package protocol EngineReplica: AnyObject, Sendable {
   /// How long a receive that found nothing waits before it asks again.
   var receiveInterval: Duration { get }
 
+  /// The longest lease that a receiver can ask for.
+  var longestLease: Duration { get }
+
   /// Whether retention runs here: at one of the nodes.
   var sweeps: Bool { get }
 
@@ -94,6 +97,14 @@ extension MessagingEngine {
       .replicated, "the home is one of several: only the server that replicates it can change it",
       hint: "use the server (datavaultd serve), or read only")
   }
+
+  /// As ``EngineReplica/longestLease``; 366 days on a home that is the only one.
+  package var longestLease: Duration {
+    attachedReplica.withLock(\.self)?.longestLease ?? EngineConfiguration.maximumLeaseDuration
+  }
+
+  /// As ``EngineReplica/sweeps``; always on a home that is the only one.
+  package var sweeps: Bool { attachedReplica.withLock(\.self)?.sweeps ?? !isReplicated }
 
   /// Whether this process knows enough of the log to decide about access; always on a home that is the only one.
   package var isCurrent: Bool { attachedReplica.withLock(\.self)?.isCurrent ?? !isReplicated }

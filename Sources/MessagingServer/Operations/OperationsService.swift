@@ -16,7 +16,7 @@ struct OperationsService: Sendable {
       exchange.answer(.operations(200, #"{"status":"live"}"#))
     case Route.ready.rawValue:
       exchange.describe(.ready)
-      let health = operations.health
+      let health = operations.health == .ready && gate.isCutOff ? .cutOff : operations.health
       exchange.answer(
         .operations(health == .ready ? 200 : 503, #"{"status":"\#(health.rawValue)"}"#))
     default: return false
@@ -30,7 +30,7 @@ struct OperationsService: Sendable {
     guard let registry = operations.registry, exchange.request.method == "GET",
       Self.path(exchange.request) == Route.metrics.rawValue
     else { return exchange.answer(.operations(404, #"{"status":"not found"}"#)) }
-    let home = gate.home
+    let home = gate.openHome
     operations.metrics?.set(
       connectionCount: connections.count, openPollCount: home?.polls.count ?? 0,
       webSocketCount: home?.pusherSessions.count ?? 0, leaseCount: home?.leases.count ?? 0,

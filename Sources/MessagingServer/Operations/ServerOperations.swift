@@ -14,6 +14,8 @@ package final class ServerOperations: Sendable {
     case sealed
     /// Its disk cannot be written.
     case disk
+    /// It does not reach the brokers of its cluster.
+    case cutOff = "cut-off"
     case stopping
   }
 

@@ -121,12 +121,13 @@ struct PubNubService: Sendable {
       RawRequest(method: request.method, target: request.target, body: body))
   }
 
-  /// While the vault is locked, a poll is held and answered with its own place; all else is refused for now.
+  /// While the vault is locked or the home cut off, a poll is held and answered with its own place; all else is refused for now.
   ///
   /// A refusal of a poll would stop some SDKs for good: docs/reference/pubnub-api.md.
   private func answerSealed(_ request: PubNubRequest, _ exchange: HTTPExchange) {
     guard case .subscribe(let call) = request.call, let place = call.place else {
-      let refusal = PubNubRefusal(request.family, 503, "The server is locked")
+      let refusal = PubNubRefusal(
+        request.family, 503, gate.isCutOff ? HomeGate.cutOff : "The server is locked")
       return exchange.answer(refusal.response(at: self.place))
     }
     gate.hold(exchange, for: holdTime) { SubscribeEnvelope(place).response }
@@ -239,12 +240,13 @@ struct PubNubExchange: Sendable {
 
   static func refusal(_ error: any Error) -> (Int, String) {
     switch error {
-    case let refusal as PublishingRefusal: (429, refusal.message)
+    case let refusal as PublishingRefusal: (refusal.status, refusal.message)
     case let error as EngineError:
       switch error.code {
       case .payloadTooLarge: (413, "Message Too Large")
       case .queueFull: (429, "Storage quota exceeded")
-      case .busy, .diskFull, .stopped, .vaultLocked, .cancelled: (503, "Try again later")
+      case .busy, .diskFull, .stopped, .vaultLocked, .cancelled, .outcomeUnknown:
+        (503, "Try again later")
       default: (500, "Internal Error")
       }
     case let error as ApplicationStoreError:

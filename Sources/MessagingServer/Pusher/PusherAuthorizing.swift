@@ -51,7 +51,7 @@ extension PusherService {
   func answer(_ exchange: HTTPExchange, _ authorizing: PusherAuthorizing) {
     exchange.describe(.pusherAuthorization)
     do throws(PusherFault) {
-      guard let home = gate.home else { throw PusherFault(503, "the server is locked") }
+      guard let home = gate.home else { throw PusherFault(503, gate.refusal) }
       guard let application = home.directory.application(subscribeKey: authorizing.key) else {
         throw PusherFault(404, "no application has this key")
       }

@@ -59,7 +59,9 @@ final class PusherConnection: ClientSession {
     guard let transport else { return }
     guard let home = service.gate.home else {
       // A handshake with credentials has waited.
-      guard remainingTime > .zero, case .anonymous = login else { throw .sealed }
+      guard remainingTime > .zero, case .anonymous = login else {
+        throw service.gate.isCutOff ? .cutOff : .sealed
+      }
       let me = NIOLoopBound(self, eventLoop: transport.eventLoop)
       transport.eventLoop.scheduleTask(in: TimeAmount(Self.lookTime)) {
         me.value.look(remainingTime - Self.lookTime)
@@ -182,6 +184,8 @@ final class PusherConnection: ClientSession {
   }
 
   private func authorize(_ request: PusherSubscribing, _ established: Established) {
+    // The client comes again later, and subscribes then: a refusal of the channel would be for good.
+    if service.gate.isCutOff { return end(.cutOff) }
     do throws(PusherRefusal) {
       let (principal, end) = try established.home.authorize(
         request, by: established.client, socketID: established.session.socketID,
@@ -213,6 +217,7 @@ final class PusherConnection: ClientSession {
   }
 
   private func relay(_ event: PusherClientEvent, _ established: Established) {
+    if service.gate.isCutOff { return send(.error(code: nil, message: HomeGate.cutOff)) }
     let home = established.home
     let decision = home.directory.decide(
       event.principal, .clientEvent,

@@ -136,6 +136,7 @@ struct PusherEnding: Error, Sendable, Equatable {
   static let noVersion = PusherEnding(4008, "the protocol version is missing")
   static let terminated = PusherEnding(4009, "the application has ended this connection")
   static let sealed = PusherEnding(4100, "the server is locked")
+  static let cutOff = PusherEnding(4100, HomeGate.cutOff)
   static let slow = PusherEnding(4100, "the client reads too slowly")
   static let tooManyFrames = PusherEnding(4100, "the client sends too much")
   static let stopping = PusherEnding(4200, "the server stops")

@@ -9,7 +9,7 @@ extension PusherService {
   func answer(_ exchange: HTTPExchange, _ raw: RawRequest, _ path: PusherPath) {
     exchange.describe(path.route)
     do throws(PusherFault) {
-      guard let home = gate.home else { throw PusherFault(503, "the server is locked") }
+      guard let home = gate.home else { throw PusherFault(503, gate.refusal) }
       let application = try signer(of: raw, path, in: home)
       exchange.describe(application.id)
       let call = PusherExchange(raw: raw, exchange: exchange, home: home, application: application)
@@ -146,11 +146,13 @@ struct PusherExchange: Sendable {
   }
 
   private static func fault(_ error: any Error) -> PusherFault {
-    if let refusal = error as? PublishingRefusal { return PusherFault(429, refusal.message) }
+    if let refusal = error as? PublishingRefusal {
+      return PusherFault(refusal.status, refusal.message)
+    }
     return switch (error as? EngineError)?.code {
     case .payloadTooLarge: PusherFault(413, "the event is too large")
     case .queueFull: PusherFault(429, "the application stores too much")
-    case .busy, .diskFull, .stopped, .vaultLocked, .cancelled:
+    case .busy, .diskFull, .stopped, .vaultLocked, .cancelled, .outcomeUnknown:
       PusherFault(503, "try again later")
     default: PusherFault(500, "internal error")
     }

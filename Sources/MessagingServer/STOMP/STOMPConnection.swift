@@ -198,7 +198,10 @@ final class STOMPConnection: ClientSession {
   /// Finds out who connects, on which a key derivation can take its time.
   private func authenticate(_ connecting: STOMPConnecting) {
     guard let transport else { return }
-    guard let home = service.gate.home else { return perform { $0.refused(.sealed) } }
+    guard let home = service.gate.home else {
+      let ending = service.gate.isCutOff ? STOMPEnding.cutOff : .sealed
+      return perform { $0.refused(ending) }
+    }
     let (eventLoop, isProtected, source) = (
       transport.eventLoop, transport.isProtected, transport.source
     )
@@ -242,6 +245,7 @@ final class STOMPConnection: ClientSession {
 
   private func subscribe(_ subscription: STOMPSubscription, _ receipt: String?) {
     guard let established else { return }
+    guard !service.gate.isCutOff else { return refuse(.cutOff.of(receipt)) }
     let now = established.home.now()
     var (decision, ending) = established.decide(subscription.destination, now)
     guard decision.isAllowed,
@@ -282,6 +286,10 @@ final class STOMPConnection: ClientSession {
     let now = established.home.now()
     var messages: [Message] = []
     for case .publish(let publication) in operations {
+      guard !service.gate.isCutOff else {
+        release(operations.flatMap(\.tokens))
+        return refuse(.cutOff.of(receipt))
+      }
       let decision = established.home.directory.decide(
         established.principal, .publish,
         Resource(.channel(publication.channel), of: established.application.id), at: now)

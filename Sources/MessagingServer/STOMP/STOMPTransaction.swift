@@ -116,6 +116,7 @@ struct STOMPEnding: Error, Sendable, Equatable {
   var receipt: String?
 
   static let sealed = STOMPEnding(message: "the server is locked", status: 503)
+  static let cutOff = STOMPEnding(message: HomeGate.cutOff, status: 503)
   static let stopping = STOMPEnding(message: "the server stops: connect again", status: 503)
   static let slow = STOMPEnding(message: "the client reads too slowly")
   static let silent = STOMPEnding(message: "the client has sent no heart-beat", status: 408)
@@ -123,6 +124,13 @@ struct STOMPEnding: Error, Sendable, Equatable {
 
   static func forbidden(_ ground: String) -> STOMPEnding {
     STOMPEnding(message: "access refused: \(ground)", status: 403)
+  }
+
+  /// This ending, because of a frame that has asked for a receipt.
+  func of(_ receipt: String?) -> STOMPEnding {
+    var ending = self
+    ending.receipt = receipt
+    return ending
   }
 
   var frame: STOMPFrame {

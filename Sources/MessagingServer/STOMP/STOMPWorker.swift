@@ -216,13 +216,16 @@ extension STOMPEnding {
   /// Why an operation failed, for its client.
   fileprivate init(_ error: any Error, receipt: String?) {
     switch error {
-    case let refusal as PublishingRefusal: self.init(message: refusal.message, status: 429)
+    case let refusal as PublishingRefusal:
+      self.init(message: refusal.message, status: refusal.status)
     case let error as EngineError where error.code == .unknownLease:
       self.init(message: "a lease has ended: the message is delivered again", status: 409)
     case let error as EngineError where error.code == .payloadTooLarge:
       self.init(message: "the message is too large", status: 413)
     case let error as EngineError where [.stopped, .vaultLocked].contains(error.code):
       self = .sealed
+    case let error as EngineError where error.code == .outcomeUnknown:
+      self.init(message: "it is not known whether this was done: send it again", status: 503)
     default: self = .failed
     }
     self.receipt = receipt

@@ -1,8 +1,10 @@
+internal import Logging
 internal import MessagingQueue
 internal import NIOCore
 internal import Synchronization
 
-/// Lets requests reach the home while its vault is open, and holds those that can wait while it is not.
+/// Lets requests reach the home while its vault is open and it is not cut off from its cluster, and holds those that can
+/// wait while it is not.
 final class HomeGate: Sendable {
   private struct Held {
     let exchange: HTTPExchange
@@ -25,9 +27,18 @@ final class HomeGate: Sendable {
   }
 
   /// The open home; nil while its vault is locked, and while it is cut off from its cluster: access can have changed.
-  var home: OpenHome? {
-    state.withLock { $0.home }.flatMap { $0.engine.isCurrent ? $0 : nil }
-  }
+  var home: OpenHome? { openHome.flatMap { $0.engine.isCurrent ? $0 : nil } }
+
+  /// The open home, also while it is cut off.
+  var openHome: OpenHome? { state.withLock { $0.home } }
+
+  /// Whether the home is open and cut off.
+  var isCutOff: Bool { openHome.map { !$0.engine.isCurrent } ?? false }
+
+  /// Why requests do not reach the home now, for people.
+  var refusal: String { isCutOff ? Self.cutOff : "the server is locked" }
+
+  static let cutOff = "the server is cut off from its cluster: try again later"
 
   /// Opens the gate, and answers everything that is held, so that its clients ask again.
   func open(_ home: OpenHome) {
@@ -38,6 +49,23 @@ final class HomeGate: Sendable {
 
   /// Closes the gate.
   func close() { state.withLock { $0.home = nil } }
+
+  /// Answers what is held whenever the home of a cluster is no longer cut off, until the task is cancelled.
+  func followCluster(of home: OpenHome) async {
+    var wasCurrent = true
+    while !Task.isCancelled {
+      let isCurrent = home.engine.isCurrent
+      if isCurrent != wasCurrent {
+        home.operations.logger.notice(
+          isCurrent
+            ? "the brokers of the cluster answer again"
+            : "cut off from the brokers of the cluster: clients are refused for now")
+        if isCurrent { releaseHeld() }
+      }
+      wasCurrent = isCurrent
+      try? await Task.sleep(for: .milliseconds(200))
+    }
+  }
 
   /// Answers everything that is held.
   func releaseHeld() {
@@ -57,7 +85,7 @@ final class HomeGate: Sendable {
     _ response: @escaping @Sendable () -> HTTPResponse
   ) {
     let number = state.withLock { state -> UInt64? in
-      guard state.home == nil else { return nil }
+      guard state.home.map({ !$0.engine.isCurrent }) ?? true else { return nil }
       state.nextNumber += 1
       state.held[state.nextNumber] = Held(exchange: exchange, response: response)
       return state.nextNumber

@@ -8,8 +8,6 @@ internal import Synchronization
 final class LeaseService: Sendable {
   /// How long a lease lasts: messages of a server that was killed come again after that.
   static let leaseTime = Duration.seconds(30)
-  /// A lease is extended when it is between one and two of these old.
-  private static let extensionInterval = Duration.seconds(10)
   /// The most messages of one receive.
   private static let receiveCount = 256
 
@@ -84,6 +82,9 @@ final class LeaseService: Sendable {
 
   init(_ engine: MessagingEngine) { self.engine = engine }
 
+  /// A cluster can have shorter leases.
+  private var leaseTime: Duration { min(Self.leaseTime, engine.longestLease) }
+
   /// How many leases subscribers hold.
   var count: Int { state.withLock { $0.young.count + $0.old.count } }
 
@@ -140,7 +141,7 @@ final class LeaseService: Sendable {
     while let count = wantedCount(queue, number) {
       do throws(EngineError) {
         let deliveries = try await engine.receive(
-          from: queue.channel, for: queue.consumer, maximumCount: count, lease: Self.leaseTime,
+          from: queue.channel, for: queue.consumer, maximumCount: count, lease: leaseTime,
           waitingUpTo: .seconds(3600))
         await divide(deliveries, queue)
       } catch {
@@ -196,7 +197,8 @@ final class LeaseService: Sendable {
   /// Extends leases until the task is cancelled: all in one operation.
   func run() async throws(EngineError) {
     while !Task.isCancelled {
-      try? await Task.sleep(for: Self.extensionInterval)
+      // A lease is extended when it is between one and two of these old.
+      try? await Task.sleep(for: leaseTime / 3)
       let tokens = state.withLock { state in
         state.old.formUnion(state.young)
         state.young = []
@@ -204,7 +206,7 @@ final class LeaseService: Sendable {
       }
       if tokens.isEmpty { continue }
       do throws(EngineError) {
-        try await engine.extend(tokens, by: Self.leaseTime)
+        try await engine.extend(tokens, by: leaseTime)
       } catch {
         if [.stopped, .vaultLocked].contains(error.code) { throw error }
         // Their subscribers learn it when they settle them.

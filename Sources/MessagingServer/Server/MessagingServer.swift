@@ -46,14 +46,14 @@ package final class MessagingServer: Service {
   }
 
   /// How many subscribers wait for events.
-  package var openPollCount: Int { gate.home?.polls.count ?? 0 }
+  package var openPollCount: Int { gate.openHome?.polls.count ?? 0 }
 
   /// How many clients of Pusher's protocol are connected.
-  var pusherConnectionCount: Int { gate.home?.pusherSessions.count ?? 0 }
+  var pusherConnectionCount: Int { gate.openHome?.pusherSessions.count ?? 0 }
 
   /// Whether the server knows the application with a subscribe key.
   package func knows(_ subscribeKey: String) -> Bool {
-    gate.home?.directory.application(subscribeKey: subscribeKey) != nil
+    gate.openHome?.directory.application(subscribeKey: subscribeKey) != nil
   }
 
   /// Serves until a graceful shutdown or a cancellation.
@@ -183,7 +183,9 @@ package final class MessagingServer: Service {
   private func serve(
     _ engine: MessagingEngine, on group: any EventLoopGroup
   ) async throws {
-    guard engine.isReplicated, let replicate = configuration.replicate else {
+    guard engine.isReplicated else { return try await open(engine, on: group) }
+    guard let replicate = configuration.replicate else {
+      _ = try engine.replica()
       return try await open(engine, on: group)
     }
     let replication = try await replicate(engine, vault)
@@ -216,6 +218,8 @@ package final class MessagingServer: Service {
       open.close(isStopping: Task.isCancelled)
     }
     configuration.logger.notice("serving \(home.path)")
+    let following = Task { if engine.isReplicated { await gate.followCluster(of: open) } }
+    defer { following.cancel() }
     try await open.run()
   }
 

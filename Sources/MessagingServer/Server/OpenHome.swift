@@ -43,7 +43,7 @@ final class OpenHome: Sendable {
     presence = PresenceService(realtime, now: now)
     signals = SignalQueue(realtime)
     leases = LeaseService(engine)
-    webhooks = WebhookService(engine, leases, directory, client, operations, now: now)
+    webhooks = WebhookService(engine, leases, directory, store, client, operations, now: now)
     pusher = PusherHub { [webhooks] in webhooks.note($0, of: $1) }
   }
 
@@ -122,7 +122,7 @@ extension OpenHome {
     while !Task.isCancelled {
       do {
         try await quotas.sweep(directory.applications, in: engine, at: now())
-        try await store.removeEnded()
+        if engine.sweeps { try await store.removeEnded() }
       } catch {
         // For example a full disk or a busy database. The next round continues.
         guard engine.refusal() == nil else { throw error }

@@ -7,14 +7,20 @@ enum PublishingRefusal: Error, Sendable, Equatable {
   case busy
   /// The application stores too much.
   case quota
+  /// The brokers of the cluster do not answer.
+  case cutOff
 
   /// For people.
   var message: String {
     switch self {
     case .busy: "Too many messages wait for the disk"
     case .quota: "Storage quota exceeded"
+    case .cutOff: HomeGate.cutOff
     }
   }
+
+  /// The status of HTTP.
+  var status: Int { self == .cutOff ? 503 : 429 }
 }
 
 /// What a transaction does to leases.
@@ -60,11 +66,15 @@ extension OpenHome {
 
   /// What a home that is one of several can do: its leases are at their owner, and no transaction reaches both.
   ///
-  /// A lease that was lost, or a failure between the two, leaves the messages published, and their work is delivered
-  /// again.
+  /// A lease that was lost before is refused, and nothing is published. A failure between the two steps leaves the
+  /// messages published, and their work is delivered again: deduplication ids make that harmless.
   private func publishThenSettle(
     _ messages: [Message], _ leases: LeaseSettlements
   ) async throws -> [Timetoken] {
+    let tokens = leases.acknowledged + leases.released + leases.rejected
+    if !tokens.isEmpty {
+      try await engine.extend(tokens, by: min(LeaseService.leaseTime, engine.longestLease))
+    }
     let places = messages.isEmpty ? [] : try await engine.publish(messages)
     try await engine.acknowledge(leases.acknowledged)
     try await engine.release(leases.released)
@@ -78,8 +88,8 @@ extension OpenHome {
     _ body: () async throws -> [Timetoken]
   ) async throws -> [Timetoken] {
     let byteCount = messages.reduce(0) { $0 + $1.payload.count }
-    // Otherwise each of them would wait until it is clear that the brokers do not answer.
-    guard engine.isCurrent else { throw PublishingRefusal.busy }
+    // Otherwise each would wait until it is clear that the brokers do not answer, in the place of another one.
+    guard engine.isCurrent else { throw PublishingRefusal.cutOff }
     guard operations.admission.take(byteCount, of: application.id) else {
       operations.metrics?.count(.admission)
       throw PublishingRefusal.busy

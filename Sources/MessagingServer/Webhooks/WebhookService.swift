@@ -56,6 +56,7 @@ final class WebhookService: Sendable {
   private let engine: MessagingEngine
   private let leases: LeaseService
   private let directory: ApplicationDirectory
+  private let store: ApplicationStore
   private let client: WebhookClient
   private let operations: ServerOperations
   private var logger: Logger { operations.logger }
@@ -69,11 +70,13 @@ final class WebhookService: Sendable {
 
   init(
     _ engine: MessagingEngine, _ leases: LeaseService, _ directory: ApplicationDirectory,
-    _ client: WebhookClient, _ operations: ServerOperations, now: @escaping @Sendable () -> Date
+    _ store: ApplicationStore, _ client: WebhookClient, _ operations: ServerOperations,
+    now: @escaping @Sendable () -> Date
   ) {
     self.engine = engine
     self.leases = leases
     self.directory = directory
+    self.store = store
     self.client = client
     self.operations = operations
     self.now = now
@@ -202,7 +205,7 @@ final class WebhookService: Sendable {
         Self.consumer(of: key.webhook), of: Self.channel(of: key.application))
     }
     for application in Set(isNew.map(\.application)) {
-      try await prepareChannel(of: application, for: webhooks[application] ?? [])
+      try await prepareChannel(of: application)
     }
     for key in isNew { try begin(key) }
   }
@@ -212,15 +215,16 @@ final class WebhookService: Sendable {
   }
 
   /// Bounds the channel, and removes the consumers of webhooks that were removed while no server ran.
-  private func prepareChannel(
-    of application: ApplicationID, for records: [WebhookRecord]
-  ) async throws(EngineError) {
+  private func prepareChannel(of application: ApplicationID) async throws(EngineError) {
     let channel = try Self.channel(of: application)
     if try await engine.retention(of: channel) != Self.retention {
       try await engine.setRetention(Self.retention, of: channel)
     }
+    let consumers = try await engine.consumers(of: channel)
+    // Read after them: another node of a cluster adds a webhook before its consumer.
+    guard let records = try? await store.webhooks(of: application) else { return }
     let names = Set(records.map(\.id.description))
-    for consumer in try await engine.consumers(of: channel) where !names.contains(consumer.name) {
+    for consumer in consumers where !names.contains(consumer.name) {
       try await engine.removeConsumer(consumer, of: channel)
     }
   }

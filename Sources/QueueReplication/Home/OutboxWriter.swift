@@ -105,6 +105,7 @@ package final class OutboxWriter: EngineReplica {
   // MARK: What needs the server
 
   package var receiveInterval: Duration { Self.interval }
+  package var longestLease: Duration { EngineConfiguration.maximumLeaseDuration }
   package var sweeps: Bool { false }
   package var isCurrent: Bool { true }
   package func undone(in db: Database) throws -> [UndoneRange] {

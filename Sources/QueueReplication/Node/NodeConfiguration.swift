@@ -15,10 +15,11 @@ package struct NodeConfiguration: Sendable {
   package var relay = Relay.Limits()
   /// What the owner trims, and whom it expels.
   package var trim = TrimPlan.Limits()
-  /// How long a read waits for the next record.
+  /// How long a read waits for the next record: less than half of ``longestBlindness``, because a node knows no more of
+  /// the log than what it was when the last read began.
   ///
-  /// Default: 500 ms.
-  package var readWait: Duration = .milliseconds(500)
+  /// Default: 250 ms.
+  package var readWait: Duration = .milliseconds(250)
   /// How long a receive that found nothing waits before it asks again.
   ///
   /// Default: 1 s.

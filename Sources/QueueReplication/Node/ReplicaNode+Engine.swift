@@ -8,6 +8,8 @@ internal import Synchronization
 extension ReplicaNode: EngineReplica {
   package var receiveInterval: Duration { configuration.receiveInterval }
 
+  package var longestLease: Duration { configuration.ownership.longestLease }
+
   /// Whether sweeps run here: at the owner, so that each runs once.
   package var sweeps: Bool { state.withLock { $0.ownership.mayLease(now) } }
 

@@ -41,8 +41,14 @@ final class ServerFixture: Sendable {
   let vault: Vault
 
   /// Runs `body` beside a server, and stops the server.
+  ///
+  /// - Parameters:
+  ///   - prepare: gets the home before the server starts.
+  ///   - addsApplications: otherwise another server of the cluster has added them.
   static func run(
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
+    preparing prepare: (DataVaultHome, Vault) async throws -> Void = { _, _ in },
+    addsApplications: Bool = true,
     _ body: @escaping @Sendable (ServerFixture) async throws -> Void
   ) async throws {
     let scratch = ScratchFolder()
@@ -50,6 +56,7 @@ final class ServerFixture: Sendable {
     let home = DataVaultHome(scratch.path, store: vaults, vaultParameters: .cheap)
     let vault = try await FastTestVault.create(
       .messaging, in: vaults, credentials: credentials("secret"))
+    try await prepare(home, vault)
     var configuration = ServerConfiguration([.init(ListenAddress("127.0.0.1:0")!)])
     configuration.logger = Logger(label: "server") { _ in SwiftLogNoOpLogHandler() }
     configuration.engine.logger = configuration.logger
@@ -71,8 +78,9 @@ final class ServerFixture: Sendable {
         let fixture = ServerFixture(
           url: await iterator.next() ?? "",
           stompURL: speaksSTOMP ? await iterator.next() : nil,
-          open: try await keys(of: store.addApplication("shop", isOpen: true), store),
-          closed: try await keys(of: store.addApplication("closed"), store), engine: engine,
+          open: try await keys("shop", isOpen: true, isNew: addsApplications, store),
+          closed: try await keys("closed", isOpen: false, isNew: addsApplications, store),
+          engine: engine,
           store: store, server: server, vault: vault)
         try await fixture.waitUntilServing()
         try await body(fixture)
@@ -99,6 +107,16 @@ final class ServerFixture: Sendable {
 
   /// `HOST:PORT`, which SDKs call the origin.
   var origin: String { String(url.drop { $0 != "/" }.dropFirst(2)) }
+
+  private static func keys(
+    _ name: String, isOpen: Bool, isNew: Bool, _ store: ApplicationStore
+  ) async throws -> Keys {
+    if isNew { return try await keys(of: store.addApplication(name, isOpen: isOpen), store) }
+    while try await !store.applications().contains(where: { $0.name == name }) {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    return try await keys(of: store.application(named: name), store)
+  }
 
   private static func keys(
     of record: ApplicationRecord, _ store: ApplicationStore
