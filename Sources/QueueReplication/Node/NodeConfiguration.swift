@@ -30,6 +30,12 @@ package struct NodeConfiguration: Sendable {
   ///
   /// After that it is told that the outcome is unknown: it is in the outbox, and takes effect when it can.
   package var patience: Duration = .seconds(10)
+  /// How long a node waits for a reply of the owner of the leases.
+  ///
+  /// Default: 5 s.
+  ///
+  /// A worker at another node can settle in this time if a reply is lost, as the node asks again.
+  package var requestPatience: Duration = .seconds(5)
   /// How many records a member's safe position moves before it says so.
   ///
   /// Default: 1,000.

@@ -5,8 +5,7 @@ internal import Synchronization
 
 /// What a node asks the owner, and what the owner replies: sealed, through the brokers.
 extension ReplicaNode {
-  /// How long a node waits for a reply, and how often it asks for settlements, which can be repeated.
-  private static var patience: Duration { .seconds(5) }
+  /// How often a node asks for settlements, which can be repeated.
   private static var mostTries: Int { 3 }
 
   // MARK: Asking
@@ -68,7 +67,7 @@ extension ReplicaNode {
     do {
       let sealed = try exchange.seal.seal(request, id: id, to: epoch.owner, under: key)
       let answer = try await exchange.members.request(
-        sealed, to: epoch.owner, within: Self.patience)
+        sealed, to: epoch.owner, within: configuration.requestPatience)
       let reply = try exchange.seal.openReply(answer, to: id, from: epoch.owner)
       return reply.answers(request) ? reply : nil
     } catch {

@@ -8,7 +8,11 @@ package final class MemoryLog: Sendable {
     var stored: [LogEntry] = []
     var trimmedThrough: UInt64 = 0
     var clock: Int64 = 0
+    /// When the last records were stored, for ``MemoryLog/forget(storedWithin:)``.
+    var storedAt: [ContinuousClock.Instant] = []
     var isDown = false
+    /// What reaches the log in place of records that are sent.
+    var transmission: (@Sendable ([SealedRecord]) -> [SealedRecord])?
   }
 
   private let state = Mutex(State())
@@ -19,7 +23,30 @@ package final class MemoryLog: Sendable {
 
   /// Takes records away from the end, as brokers do that had not synchronized them.
   package func forget(_ count: Int) {
-    state.withLock { $0.stored.removeLast(min(count, $0.stored.count)) }
+    state.withLock { state in
+      let count = min(count, state.stored.count)
+      state.stored.removeLast(count)
+      state.storedAt.removeLast(count)
+    }
+  }
+
+  /// Takes away at most so many of the records that were stored lately.
+  ///
+  /// - Returns: how many.
+  @discardableResult
+  package func forget(_ most: Int, storedWithin interval: Duration) -> Int {
+    state.withLock { state in
+      let oldest = ContinuousClock.now - interval
+      let count = min(most, state.storedAt.reversed().prefix { $0 > oldest }.count)
+      state.stored.removeLast(count)
+      state.storedAt.removeLast(count)
+      return count
+    }
+  }
+
+  /// Loses, repeats or reorders what is sent from now on; nil for a log that takes it as it is.
+  package func setTransmission(_ change: (@Sendable ([SealedRecord]) -> [SealedRecord])?) {
+    state.withLock { $0.transmission = change }
   }
 
   /// Refuses all reads and appends.
@@ -33,10 +60,11 @@ package final class MemoryLog: Sendable {
   package func append(_ records: [SealedRecord]) throws {
     try state.withLock { state in
       if state.isDown { throw Down() }
-      for record in records {
+      for record in state.transmission?(records) ?? records {
         state.clock += 1
         let last = state.stored.last?.sequence ?? state.trimmedThrough
         state.stored.append(LogEntry(sequence: last + 1, storedAt: state.clock, record))
+        state.storedAt.append(.now)
       }
     }
   }
@@ -49,8 +77,9 @@ package final class MemoryLog: Sendable {
     while true {
       let (found, last, first) = try state.withLock { state in
         if state.isDown { throw Down() }
+        let passed = place > state.trimmedThrough ? Int(place - state.trimmedThrough) - 1 : 0
         return (
-          state.stored.filter { $0.sequence >= max(place, 1) }.prefix(500),
+          state.stored.dropFirst(passed).prefix(500),
           state.stored.last?.sequence ?? state.trimmedThrough, state.trimmedThrough + 1
         )
       }
@@ -65,7 +94,9 @@ package final class MemoryLog: Sendable {
 
   fileprivate func trim(through position: UInt64) {
     state.withLock { state in
-      state.stored.removeAll { $0.sequence <= position }
+      let count = state.stored.prefix { $0.sequence <= position }.count
+      state.stored.removeFirst(count)
+      state.storedAt.removeFirst(count)
       state.trimmedThrough = max(state.trimmedThrough, position)
     }
   }
@@ -116,16 +147,32 @@ package final class MemoryExchange: MemberExchange {
   package struct Unanswered: Error {}
 
   private let answers = Mutex<[MemberID: Answer]>([:])
+  private let isLost = Mutex<(@Sendable (MemberID, [UInt8]) -> Bool)?>(nil)
 
   package init() {}
+
+  /// Loses the requests and replies from now on for which `isLost` says so; nil: none.
+  ///
+  /// - Parameter isLost: gets the recipient of a request, and the bytes of the request or of its reply.
+  package func setLoss(_ isLost: (@Sendable (MemberID, [UInt8]) -> Bool)?) {
+    self.isLost.withLock { $0 = isLost }
+  }
+
+  private func loses(_ bytes: [UInt8], to member: MemberID) -> Bool {
+    isLost.withLock(\.self)?(member, bytes) ?? false
+  }
 
   package func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
     -> [UInt8]
   {
-    guard let answer = answers.withLock({ $0[member] }) else { throw Unanswered() }
+    let (replies, caller) = AsyncStream.makeStream(of: [UInt8].self)
+    if !loses(bytes, to: member), let answer = answers.withLock({ $0[member] }) {
+      answer(bytes) { [self] reply in if !loses(reply, to: member) { caller.yield(reply) } }
+    }
     return try await withThrowingTaskGroup { group in
       group.addTask {
-        await withCheckedContinuation { caller in answer(bytes) { caller.resume(returning: $0) } }
+        for await reply in replies { return reply }
+        throw Unanswered()
       }
       group.addTask {
         try await Task.sleep(for: limit)
