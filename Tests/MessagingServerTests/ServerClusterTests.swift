@@ -9,7 +9,7 @@ import Testing
 @testable import MessagingServer
 
 /// The protocols on homes that are several: docs/explanation/replication.md.
-@Suite(.timeLimit(.minutes(2))) struct ServerClusterTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerClusterTests {
   private static func publish(_ keys: ServerFixture.Keys, _ channel: String, _ json: String)
     -> String
   {

@@ -77,7 +77,8 @@ import VaultCrypto
     let changed = try JoinRequest(parsing: Array(text.utf8))
     #expect(throws: JoinError.invalidKey) {
       _ = try Invitation(
-        to: changed, KeyRing(newShard: .system), settings: SecretBytes(zeroCount: 0), random: .system)
+        to: changed, KeyRing(newShard: .system), settings: SecretBytes(zeroCount: 0),
+        random: .system)
     }
   }
 
