@@ -41,7 +41,8 @@ private struct StoreNode {
     shard = try TestShard { _ = try await ApplicationStore.open($0, vault: vault) }
   }
 
-  @Test func `two nodes that add applications at the same time give each its own id`() async throws {
+  @Test func `two nodes that add applications at the same time give each its own id`() async throws
+  {
     let a = try await StoreNode(shard, member: 1, vault)
     let b = try await StoreNode(shard, member: 2, vault)
     let records = try await withThrowingTaskGroup(of: ApplicationRecord.self) { group in

@@ -38,7 +38,7 @@ private final class ClusterNode: Sendable {
     configuration.ownership.heartbeatInterval = .milliseconds(200)
     configuration.ownership.heartbeatLimit = .seconds(1)
     configuration.ownership.silence = .seconds(2)
-    configuration.ownership.longestLease = .seconds(2)
+    configuration.ownership.longestLease = .seconds(4)
     configuration.ownership.margin = .milliseconds(100)
     configuration.patience = .seconds(30)
     log = try shard.log()
@@ -62,6 +62,14 @@ private final class ClusterNode: Sendable {
       try Data.fetchAll($0, sql: "SELECT payload FROM message ORDER BY timetoken")
     }
     .map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The deliveries that are not settled.
+  func open() async throws -> [String] {
+    try await pool.read { db in
+      try ["SELECT * FROM delivery", "SELECT * FROM position", "SELECT * FROM dead_letter"]
+        .flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
+    }
   }
 
   /// What the log decides, to compare nodes.
@@ -117,7 +125,7 @@ struct ClusterTests {
     while !Task.isCancelled {
       let deliveries =
         (try? await node.engine.receive(
-          from: channel, maximumCount: 20, lease: .seconds(2), waitingUpTo: .milliseconds(500)))
+          from: channel, maximumCount: 5, lease: .seconds(4), waitingUpTo: .milliseconds(500)))
         ?? []
       for delivery in deliveries {
         let text = String(decoding: delivery.payload, as: UTF8.self)
@@ -133,7 +141,7 @@ struct ClusterTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(3)))
+  @Test(.timeLimit(.minutes(5)))
   func `nothing acknowledged is lost while brokers and a node are killed`() async throws {
     let shard = try BrokerShard()
     let cluster = shard.cluster
@@ -175,8 +183,12 @@ struct ClusterTests {
     try await publishers.value
 
     let all = texts.flatMap(\.self)
-    try await eventually(within: .seconds(60), "all work is done") {
+    try await eventually(within: .seconds(120), "all work is done") {
       witness.state.withLock { $0.done.count } == all.count
+    } explain: {
+      let missing = Set(all).subtracting(witness.state.withLock { $0.done })
+      return "\(missing.sorted()), owners \(a.node.isOwner) \(b.node.isOwner), positions "
+        + "\(a.node.position) \(b.node.position), \(try await a.open()) \(try await b.open())"
     }
     workers.cancel()
     await workers.value

@@ -57,11 +57,12 @@ final class BrokerShard: Sendable {
 
 /// Waits until something holds.
 func eventually(
-  within limit: Duration = .seconds(30), _ what: String, _ body: () async throws -> Bool
+  within limit: Duration = .seconds(30), _ what: String, _ body: () async throws -> Bool,
+  explain: () async throws -> String = { "" }
 ) async throws {
   let end = ContinuousClock.now + limit
   while try await !body() {
-    if ContinuousClock.now > end { throw TimeoutError(what: what) }
+    if ContinuousClock.now > end { throw TimeoutError(what: "\(what) \(try await explain())") }
     try await Task.sleep(for: .milliseconds(50))
   }
 }
@@ -101,9 +102,11 @@ struct JetStreamLogTests {
     #expect(empty.entries.isEmpty && empty.first == 1 && empty.last == 0)
     let records = try (1...1200).map { try shard.record(UInt64($0)) }
     try log.append(records)
+    // Brokers acknowledge later.
+    try await eventually("all are stored") { try log.all().count == records.count }
     let entries = try log.all()
-    #expect(entries.map(\.record) == records)
-    #expect(entries.map(\.sequence) == Array(1...1200))
+    let isSame = entries.map(\.record) == records && entries.map(\.sequence) == Array(1...1200)
+    #expect(isSame)
     let batch = try log.read(at: 1199, mostBytes: 1 << 20, wait: .milliseconds(100))
     #expect(batch.entries.map(\.sequence) == [1199, 1200])
     // The leader and the consumer tell the same time of a record.
@@ -144,7 +147,7 @@ struct JetStreamLogTests {
     let shard = try BrokerShard(Self.single)
     let log = try await shard.provisioned(replicas: 1)
     try log.append(try (1...10).map { try shard.record($0) })
-    _ = try log.all()
+    try await eventually("all are stored") { try log.all().count == 10 }
     try log.trim(through: 0)
     #expect(try log.all().count == 10)
     try log.trim(through: 6)
@@ -184,6 +187,7 @@ struct JetStreamLogTests {
     try log.append([
       try shard.record(1), SealedRecord(reading: Array("garbage".utf8)), try shard.record(2),
     ])
+    try await eventually("all are stored") { try log.all().count == 3 }
     let entries = try log.all()
     #expect(entries.map(\.record.name.number) == [1, 0, 2])
     #expect(entries[1].record.bytes == Array("garbage".utf8))
@@ -197,7 +201,7 @@ struct JetStreamLogTests {
     let shard = try BrokerShard(options)
     let log = try await shard.provisioned(replicas: 1, user: try keys.userKey())
     try log.append([try shard.record(1)])
-    #expect(try log.all().count == 1)
+    try await eventually("it is stored") { try log.all().count == 1 }
     for other in [try shard.log(user: try NodeKeys(from: .system).userKey()), try shard.log()] {
       let error = #expect(throws: LogError.self) { try other.connect() }
       #expect(error?.code == .notPermitted)
