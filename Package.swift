@@ -155,7 +155,9 @@ let package = Package(
         grdb, logging,
       ]),
     // The log in a stream of NATS JetStream.
-    module("JetStreamLog", ["Replication", "VaultCrypto", "CNATS", logging]),
+    module(
+      "JetStreamLog",
+      ["Replication", "StrictJSON", "VaultCrypto", "FileLayer", "CNATS", logging]),
     // For the message server.
     module(
       "Realtime",

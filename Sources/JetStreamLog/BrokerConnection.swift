@@ -2,6 +2,7 @@ internal import CNATS
 internal import Glibc
 internal import Logging
 internal import Replication
+internal import Synchronization
 
 /// A connection of libnats, which reconnects by itself, with its JetStream context.
 ///
@@ -10,12 +11,14 @@ internal import Replication
   // Sendable because libnats locks each of its objects.
   let handle: OpaquePointer
   let context: OpaquePointer
+  private let events: ConnectionEvents
   /// How long a call of JetStream's interface waits, in milliseconds.
   static let patience: Int64 = 3_000
 
-  private init(handle: OpaquePointer, context: OpaquePointer) {
+  private init(handle: OpaquePointer, context: OpaquePointer, _ events: ConnectionEvents) {
     unsafe self.handle = unsafe handle
     unsafe self.context = unsafe context
+    self.events = events
   }
 
   deinit {
@@ -27,25 +30,57 @@ internal import Replication
   /// Lets all calls return, and takes no more.
   func close() { unsafe natsConnection_Close(handle) }
 
+  /// Whether it is closed for good: here, or by libnats when a broker has refused the nkey twice.
+  var isClosed: Bool { unsafe natsConnection_IsClosed(handle) }
+
+  /// How often it was lost and made again.
+  ///
+  /// - Throws: `noAnswer` if there is no memory.
+  func reconnectCount() throws(LogError) -> UInt64 {
+    var statistics: OpaquePointer?
+    try check(unsafe natsStatistics_Create(&statistics), "looking at the connection")
+    defer { unsafe natsStatistics_Destroy(statistics) }
+    var count: UInt64 = 0
+    try check(unsafe natsConnection_GetStats(handle, statistics), "looking at the connection")
+    try check(
+      unsafe natsStatistics_GetCounts(statistics, nil, nil, nil, nil, &count),
+      "looking at the connection")
+    return count
+  }
+
+  /// Throws unless a call of JetStream's interface has succeeded; call it on the same thread.
+  func requireAnswer(
+    _ status: natsStatus, _ operation: String, _ code: jsErrCode = jsErrCode(0)
+  ) throws(LogError) {
+    if status == NATS_TIMEOUT, events.wasRefused(within: .milliseconds(2 * Self.patience)) {
+      // A broker answers only over another way what it does not permit.
+      throw LogError(NATS_NOT_PERMITTED, during: operation)
+    }
+    guard status == NATS_OK else { throw LogError(status, during: operation, code) }
+  }
+
   /// The libnats of the process: never closed, because its threads serve all connections.
   private static let library: natsStatus = nats_Open(-1)
 
   /// Connects to the first broker that answers.
   ///
-  /// - Parameter user: the node's nkey; nil for brokers that ask for none.
+  /// - Parameters:
+  ///   - user: the node's nkey; nil for brokers that ask for none.
+  ///   - inboxes: the subjects of answers begin with it.
   static func open(
-    _ settings: BrokerSettings, user: BrokerUser?, logger: Logger
+    _ settings: BrokerSettings, user: BrokerUser?, inboxes: String, logger: Logger
   ) throws(LogError) -> BrokerConnection {
     try settings.check()
     guard library == NATS_OK else { throw LogError(library, during: "starting libnats") }
     var options: OpaquePointer?
     try check(unsafe natsOptions_Create(&options), "preparing a connection")
     defer { unsafe natsOptions_Destroy(options) }
-    let events = unsafe Unmanaged.passRetained(ConnectionEvents(user, logger))
+    let events = ConnectionEvents(user, logger)
+    let closure = unsafe Unmanaged.passRetained(events)
     var isConnected = false
     // Afterwards the last callback releases it.
-    defer { if !isConnected { unsafe events.release() } }
-    try unsafe configure(options, settings, events.toOpaque(), events.takeUnretainedValue())
+    defer { if !isConnected { unsafe closure.release() } }
+    try unsafe configure(options, settings, inboxes, closure.toOpaque(), events)
     var handle: OpaquePointer?
     try check(unsafe natsConnection_Connect(&handle, options), "connecting to the brokers")
     isConnected = true
@@ -53,17 +88,12 @@ internal import Replication
     var jetStream = unsafe jsOptions()
     unsafe jsOptions_Init(&jetStream)
     unsafe jetStream.Wait = patience
-    unsafe jetStream.PublishAsync.MaxPending = 256
-    unsafe jetStream.PublishAsync.StallWait = patience
-    unsafe jetStream.PublishAsync.ErrHandler = { _, _, _ in
-      // What was not stored is missed when it is not read back.
-    }
     let status = unsafe natsConnection_JetStream(&context, handle, &jetStream)
     guard status == NATS_OK, let handle = unsafe handle, let context = unsafe context else {
       unsafe natsConnection_Destroy(handle)
       throw LogError(status, during: "using JetStream")
     }
-    let connection = unsafe BrokerConnection(handle: handle, context: context)
+    let connection = unsafe BrokerConnection(handle: handle, context: context, events)
     guard unsafe natsConnection_GetMaxPayload(handle) >= Int64(SealedRecord.mostBytes) else {
       throw LogError(
         .invalidSettings, "the brokers take fewer bytes than a record can have",
@@ -73,13 +103,16 @@ internal import Replication
   }
 
   private static func configure(
-    _ options: OpaquePointer?, _ settings: BrokerSettings, _ closure: UnsafeMutableRawPointer,
-    _ events: ConnectionEvents
+    _ options: OpaquePointer?, _ settings: BrokerSettings, _ inboxes: String,
+    _ closure: UnsafeMutableRawPointer, _ events: ConnectionEvents
   ) throws(LogError) {
     func set(_ status: natsStatus) throws(LogError) { try check(status, "preparing a connection") }
     try unsafe setServers(options, settings.addresses)
     try set(unsafe natsOptions_SetName(options, "datavaultd"))
+    try set(unsafe natsOptions_SetCustomInboxPrefix(options, inboxes))
     try set(unsafe natsOptions_SetTimeout(options, 2_000))
+    // Without it, a broker that takes no bytes blocks the writer for ever, and with it the pings that would notice.
+    try set(unsafe natsOptions_SetWriteDeadline(options, 3_000))
     // Only this refuses a broker without TLS: an address or an authority alone would go on in the clear.
     if settings.demandsTLS { try set(unsafe natsOptions_SetSecure(options, true)) }
     if let authority = settings.authority {
@@ -147,13 +180,25 @@ final class BrokerUser: Sendable {
 }
 
 /// What the callbacks of a connection need; released by the last of them.
-private final class ConnectionEvents: Sendable {
-  let user: BrokerUser?
-  let logger: Logger
+final class ConnectionEvents: Sendable {
+  fileprivate let user: BrokerUser?
+  fileprivate let logger: Logger
+  private let refusedAt = Mutex<ContinuousClock.Instant?>(nil)
 
-  init(_ user: BrokerUser?, _ logger: Logger) {
+  fileprivate init(_ user: BrokerUser?, _ logger: Logger) {
     self.user = user
     self.logger = logger
+  }
+
+  fileprivate func note(_ status: natsStatus) {
+    let text = unsafe String(cString: natsStatus_GetText(status))
+    logger.warning("the brokers: \(text)")
+    if status == NATS_NOT_PERMITTED { refusedAt.withLock { $0 = .now } }
+  }
+
+  /// Whether a broker has refused something lately.
+  fileprivate func wasRefused(within limit: Duration) -> Bool {
+    refusedAt.withLock { $0.map { ContinuousClock.now - $0 < limit } ?? false }
   }
 }
 
@@ -174,8 +219,7 @@ private let signNonce: natsSignatureHandler = { _, signature, length, nonce, clo
 }
 
 private let noteError: natsErrHandler = { _, _, status, closure in
-  let text = unsafe String(cString: natsStatus_GetText(status))
-  unsafe events(closure)?.logger.warning("the brokers: \(text)")
+  unsafe events(closure)?.note(status)
 }
 
 private let noteDisconnection: natsConnectionHandler = { _, closure in

@@ -1,17 +1,15 @@
 internal import CNATS
+internal import FileLayer
+internal import Logging
 package import Replication
+internal import StrictJSON
 internal import Synchronization
 
 extension JetStreamLog {
   package func request(
     _ bytes: [UInt8], to member: MemberID, within limit: Duration
   ) async throws -> [UInt8] {
-    // Only the threads of the log connect: that can take seconds.
-    guard let connection = connecting.withLockIfAvailable({ $0.connection }) ?? nil else {
-      throw LogError(.unreachable, "no broker is connected")
-    }
-    return try await exchange.request(
-      bytes, to: names.requests(to: member), over: connection, within: limit)
+    try await exchange.request(bytes, to: names.requests(to: member), within: limit)
   }
 
   package func serve(
@@ -21,9 +19,8 @@ extension JetStreamLog {
       Void
   ) throws {
     exchange.answer(as: names.requests(to: member), answer)
-    if let connection = connecting.withLock({ $0.connection }) {
-      try exchange.attach(to: connection, names)
-    }
+    // A connection that is there is used from its next check on.
+    connecting.withLock { $0.checkedAt = nil }
   }
 }
 
@@ -41,6 +38,16 @@ final class RequestReplies: Sendable {
   }
 
   private let state = Mutex(State())
+  private let sender = RequestSender()
+
+  /// What comes to a subject of the inbox.
+  enum Kind: String {
+    /// What brokers answer to an append.
+    case refusals = "r"
+  }
+
+  /// A subject for answers, until the next connection.
+  func inbox(for kind: Kind) -> String { state.withLock { "\($0.inbox).\(kind.rawValue)" } }
 
   /// Answers from now on what comes to a subject, over each connection that is made.
   func answer(as subject: String, _ answer: @escaping Answer) {
@@ -48,17 +55,20 @@ final class RequestReplies: Sendable {
   }
 
   /// Subscribes over a new connection.
-  func attach(to connection: BrokerConnection, _ names: ShardNames) throws(LogError) {
+  ///
+  /// - Parameter noteAppended: gets what the brokers answer to appends.
+  func attach(
+    to connection: BrokerConnection, _ names: ShardNames,
+    _ noteAppended: @escaping @Sendable ([UInt8]) -> Void
+  ) throws(LogError) {
     let served = state.withLock { $0.served }
-    var inbox: UnsafeMutablePointer<CChar>?
-    try check(unsafe natsInbox_Create(&inbox), "preparing requests")
-    defer { unsafe natsInbox_Destroy(inbox) }
-    let prefix = unsafe inbox.map { unsafe String(cString: $0) } ?? ""
+    let inbox = names.newInbox()
+    let inboxes = names.inboxes
     var subscriptions = [
-      try BrokerSubscription(connection, "\(prefix).*") { [weak self] subject, bytes, _ in
-        guard let number = subject.split(separator: ".").last.flatMap({ UInt64($0) }) else {
-          return
-        }
+      try BrokerSubscription(connection, "\(inbox).*") { [weak self] subject, bytes, _ in
+        let last = subject.split(separator: ".").last.map(String.init) ?? ""
+        if Kind(rawValue: last) == .refusals { return noteAppended(bytes) }
+        guard let number = UInt64(last) else { return }
         // Without bytes nothing listens.
         self?.finish(
           number,
@@ -69,27 +79,34 @@ final class RequestReplies: Sendable {
     ]
     if let served {
       subscriptions.append(
-        try BrokerSubscription(connection, served.subject) { [weak connection] _, bytes, reply in
-          guard let reply, ShardNames.isSafe(reply) else { return }
-          served.answer(bytes) { [weak connection] answer in
-            connection?.publish(answer, to: reply)
+        try BrokerSubscription(connection, served.subject) {
+          [weak connection, sender] _, bytes, reply in
+          // Another subject could be one of the brokers' own, at which the node may do more than who asks.
+          guard let reply, reply.hasPrefix("\(inboxes)."), let connection else { return }
+          served.answer(bytes) { answer in
+            Task { try? await sender.publish(answer, to: reply, over: connection) }
           }
         })
     }
-    state.withLock { state in
-      state.inbox = prefix
+    // The earlier ones end outside the lock.
+    let earlier = state.withLock { state in
+      defer { state.subscriptions = subscriptions }
+      state.inbox = inbox
       state.connection = connection
-      state.subscriptions = subscriptions
+      return state.subscriptions
     }
+    withExtendedLifetime(earlier) {}
   }
 
   /// Sends a request and waits for the first reply.
+  ///
+  /// - Throws: `unreachable` without a connection: only the threads of the log connect, which can take seconds.
   func request(
-    _ bytes: [UInt8], to subject: String, over connection: BrokerConnection, within limit: Duration
+    _ bytes: [UInt8], to subject: String, within limit: Duration
   ) async throws -> [UInt8] {
-    let (number, inbox) = state.withLock { state in
+    let (number, inbox, connection) = state.withLock { state in
       state.nextNumber += 1
-      return (state.nextNumber, state.inbox)
+      return (state.nextNumber, state.inbox, state.connection)
     }
     let deadline = Task {
       try await Task.sleep(for: limit)
@@ -100,8 +117,11 @@ final class RequestReplies: Sendable {
       try await withCheckedThrowingContinuation { caller in
         state.withLock { $0.callers[number] = caller }
         if Task.isCancelled { return finish(number, .failure(CancellationError())) }
-        if !connection.publish(bytes, to: subject, reply: "\(inbox).\(number)") {
-          finish(number, .failure(LogError(.noAnswer, "a request could not be sent")))
+        Task { [sender] in
+          do {
+            try await sender.publish(
+              bytes, to: subject, reply: "\(inbox).\(number)", over: connection)
+          } catch { finish(number, .failure(error)) }
         }
       }
     } onCancel: {
@@ -127,11 +147,27 @@ final class RequestReplies: Sendable {
   }
 }
 
+/// Publishes requests and replies on a thread of its own, because a broker that takes no bytes blocks it for seconds.
+private actor RequestSender: BlockingActor {
+  nonisolated let executor = BlockingExecutor(label: "datavault.member-requests")
+
+  func publish(
+    _ bytes: [UInt8], to subject: String, reply: String? = nil, over connection: BrokerConnection?
+  ) throws(LogError) {
+    guard let connection else { throw LogError(.unreachable, "no broker is connected") }
+    try connection.publish(bytes, to: subject, reply: reply)
+  }
+}
+
 extension BrokerConnection {
-  /// Publishes without waiting; false if that failed here.
-  @discardableResult
-  func publish(_ bytes: [UInt8], to subject: String, reply: String? = nil) -> Bool {
-    guard ShardNames.isSafe(subject) else { return false }
+  /// Publishes without waiting for an answer; it blocks at most for the write deadline.
+  ///
+  /// A write that fails can have sent a part, after which the broker would take other bytes for the rest. So the
+  /// connection is closed then, and the next use makes another.
+  func publish(_ bytes: [UInt8], to subject: String, reply: String? = nil) throws(LogError) {
+    guard ShardNames.isSafe(subject), reply.map(ShardNames.isSafe) ?? true else {
+      throw LogError(.noAnswer, "publishing: a subject has bytes that it must not have")
+    }
     let status = unsafe bytes.withUnsafeBytes { bytes in
       let count = Int32(bytes.count)
       guard let reply else {
@@ -139,7 +175,35 @@ extension BrokerConnection {
       }
       return unsafe natsConnection_PublishRequest(handle, subject, reply, bytes.baseAddress, count)
     }
-    return status == NATS_OK
+    guard status != NATS_OK else { return }
+    let error = LogError(status, during: "publishing")
+    if ![NATS_INSUFFICIENT_BUFFER, NATS_MAX_PAYLOAD].contains(status) { close() }
+    throw error
+  }
+}
+
+/// Tells the log why brokers do not store records: once a minute for each reason.
+final class RefusalLog: Sendable {
+  private let logger: Logger
+  private let noted = Mutex<[String: ContinuousClock.Instant]>([:])
+
+  init(_ logger: Logger) { self.logger = logger }
+
+  /// Takes what a broker has answered to an append.
+  ///
+  /// It is no evidence: only what is read back counts.
+  func note(_ answer: [UInt8]) {
+    guard let members = try? JSONReader.object(answer, maximumDepth: 4),
+      let error = members["error"]
+    else { return }
+    let reason = error.member("description")?.string?.printable ?? "no reason"
+    let isNew = noted.withLock { noted in
+      noted = noted.filter { ContinuousClock.now - $0.value < .seconds(60) }
+      guard noted[reason] == nil, noted.count < 16 else { return false }
+      noted[reason] = .now
+      return true
+    }
+    if isNew { logger.warning("the brokers refuse records: \(reason)") }
   }
 }
 

@@ -17,11 +17,12 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
   /// What only the thread that reads uses.
   private let reading = Mutex(Reading())
   let exchange = RequestReplies()
+  private let refusals: RefusalLog
 
   struct Connecting: Sendable {
     var connection: BrokerConnection?
-    /// Whether the stream was looked at over this connection.
-    var isChecked = false
+    /// How often the connection had been lost when the stream was looked at; nil before.
+    var checkedAt: UInt64?
     var isClosed = false
   }
 
@@ -44,6 +45,7 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     self.user = Self.user(user)
     self.now = now
     self.logger = logger
+    refusals = RefusalLog(logger)
   }
 
   private static func user(_ key: consuming NATSUserKey?) -> BrokerUser? {
@@ -81,14 +83,18 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     try connecting.withLock { (state) throws(LogError) in try Self.connection(self, &state) }
   }
 
-  /// The stream, checked once for each connection.
+  /// The stream, checked after each loss of the connection.
   func stream() throws(LogError) -> ShardStream {
     try connecting.withLock { (state) throws(LogError) in
-      let stream = ShardStream(connection: try Self.connection(self, &state), names: names)
-      if !state.isChecked {
+      let connection = try Self.connection(self, &state)
+      let stream = ShardStream(connection: connection, names: names)
+      let count = try connection.reconnectCount()
+      if state.checkedAt != count {
         try stream.require()
-        try exchange.attach(to: stream.connection, names)
-        state.isChecked = true
+        if state.checkedAt == nil {
+          try exchange.attach(to: connection, names) { [refusals] in refusals.note($0) }
+        }
+        state.checkedAt = count
       }
       return stream
     }
@@ -98,8 +104,11 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     _ log: JetStreamLog, _ state: inout Connecting
   ) throws(LogError) -> BrokerConnection {
     if state.isClosed { throw .closed }
-    if let connection = state.connection { return connection }
-    let connection = try BrokerConnection.open(log.settings, user: log.user, logger: log.logger)
+    if let connection = state.connection, !connection.isClosed { return connection }
+    state.checkedAt = nil
+    state.connection = nil
+    let connection = try BrokerConnection.open(
+      log.settings, user: log.user, inboxes: log.names.inboxes, logger: log.logger)
     state.connection = connection
     return connection
   }
@@ -108,16 +117,9 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
 
   package func append(_ records: [SealedRecord]) throws {
     let stream = try stream()
-    var options = unsafe jsPubOptions()
-    unsafe jsPubOptions_Init(&options)
-    // Otherwise an answer that is lost would count as pending for ever.
-    unsafe options.MaxWait = 2 * BrokerConnection.patience
+    let answers = exchange.inbox(for: .refusals)
     for record in records {
-      let status = unsafe record.bytes.withUnsafeBytes { bytes in
-        unsafe js_PublishAsync(
-          stream.connection.context, names.records, bytes.baseAddress, Int32(bytes.count), &options)
-      }
-      try check(status, "appending")
+      try stream.connection.publish(record.bytes, to: names.records, reply: answers)
     }
   }
 
@@ -131,7 +133,8 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
   private func read(
     _ stream: ShardStream, _ state: inout Reading, at place: UInt64, mostBytes: Int, wait: Duration
   ) throws(LogError) -> Applier.Batch {
-    if state.reader.map({ !$0.isUsable || $0.next != place + 1 }) ?? true {
+    guard place < .max - 1 else { throw LogError(.noAnswer, "no record can have this place") }
+    if state.reader.map({ !$0.continues(place, over: stream.connection) }) ?? true {
       state.reader = nil
       state.reader = try StreamReader(stream.connection, names, from: place + 1)
     }
@@ -146,8 +149,15 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     // What came was in the stream before this moment. What is at the place is asked after it.
     let sentAt = now()
     let found = place > 0 ? try stream.entry(at: place) : nil
-    var last = place + UInt64(entries.count) + reader.pending
-    if entries.isEmpty || (place > 0 && found == nil) {
+    var hasGap = entries.first.map { $0.sequence > place + 1 } ?? false
+    if hasGap, try stream.entry(at: place + 1) != nil {
+      // The consumer's replica lacks what the leader has.
+      state.reader = nil
+      entries = []
+      hasGap = false
+    }
+    var last = (entries.last?.sequence ?? place).addingClamped(reader.pending)
+    if entries.isEmpty || hasGap || (place > 0 && found == nil) {
       let extent = try stream.extent()
       state.first = extent.first
       last = extent.last
@@ -162,5 +172,13 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
 
   package func trim(through position: UInt64) throws {
     try stream().trim(through: position)
+  }
+}
+
+extension UInt64 {
+  /// The sum, or the greatest value: brokers can say any number.
+  fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
+    let (sum, isOver) = addingReportingOverflow(other)
+    return isOver ? .max : sum
   }
 }

@@ -50,8 +50,12 @@ extension LogError {
   ///
   /// - Parameter code: JetStream's error code; 0 for none.
   init(_ status: natsStatus, during operation: String, _ code: jsErrCode = jsErrCode(0)) {
-    let detail = unsafe String(cString: natsStatus_GetText(status))
-    let message = "\(operation): \(detail)\(code.rawValue == 0 ? "" : ", code \(code.rawValue)")"
+    var detail = unsafe String(cString: natsStatus_GetText(status))
+    if code.rawValue != 0 {
+      let text = unsafe nats_GetLastError(nil).map { unsafe String(cString: $0) } ?? ""
+      detail = "\(text.isEmpty ? detail : text.printable), code \(code.rawValue)"
+    }
+    let message = "\(operation): \(detail)"
     switch status {
     case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED:
       self.init(
@@ -61,8 +65,18 @@ extension LogError {
       NATS_SECURE_CONNECTION_WANTED:
       self.init(
         .unreachable, message, hint: "check the addresses, the brokers, and whether they use TLS")
-    case NATS_CONNECTION_CLOSED: self = .closed
+    case NATS_CONNECTION_CLOSED, NATS_CONNECTION_DISCONNECTED, NATS_INSUFFICIENT_BUFFER:
+      self.init(.unreachable, "\(operation): the connection to the brokers is lost")
     default: self.init(.noAnswer, message, hint: "check that a majority of the brokers runs")
     }
+  }
+}
+
+extension String {
+  /// What a broker says, fit for a log and a terminal: printable ASCII, at most 200 characters.
+  var printable: String {
+    String(
+      decoding: utf8.prefix(200).map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: "?") },
+      as: UTF8.self)
   }
 }

@@ -24,6 +24,8 @@ package struct LogStatus: Sendable, Equatable {
   package let peers: [Peer]
   /// The address of the broker that this node uses.
   package let broker: String
+  /// The version that this broker says it has; nil if it did not say so in time.
+  package let version: String?
   /// What an operator should look at.
   package let warnings: [String]
 }
@@ -32,20 +34,22 @@ extension JetStreamLog {
   /// Asks the brokers for the state of the stream.
   package func status() throws(LogError) -> LogStatus {
     let stream = try stream()
-    let broker = stream.connection.broker().url
+    let broker = stream.connection.broker().url.printable
+    let version = BrokerGreeting.version(of: broker)
     return try unsafe stream.info { info in
-      let state = unsafe info.State
-      let last = unsafe state.LastSeq
+      let extent = unsafe ShardStream.Extent(info.State)
       let cluster = unsafe info.Cluster?.pointee
       let peers = unsafe (0..<Int(cluster?.ReplicasLen ?? 0)).compactMap { index in
         unsafe cluster?.Replicas?[index].map { unsafe LogStatus.Peer($0.pointee) }
       }
       let replicaCount = unsafe Int(info.Config?.pointee.Replicas ?? 1)
       return unsafe LogStatus(
-        first: state.Msgs == 0 ? last + 1 : state.FirstSeq, last: last, byteCount: state.Bytes,
-        replicaCount: replicaCount, leader: cluster?.Leader.map { unsafe String(cString: $0) },
-        peers: peers, broker: broker,
-        warnings: warnings(replicaCount: replicaCount, peers: peers))
+        first: extent.first, last: extent.last, byteCount: info.State.Bytes,
+        replicaCount: replicaCount,
+        leader: cluster?.Leader.map { unsafe String(cString: $0).printable },
+        peers: peers, broker: broker, version: version,
+        warnings: warnings(replicaCount: replicaCount, peers: peers)
+          + BrokerGreeting.warnings(version: version))
     }
   }
 
@@ -72,7 +76,7 @@ extension JetStreamLog {
 extension LogStatus.Peer {
   fileprivate init(_ info: jsPeerInfo) {
     unsafe self.init(
-      name: info.Name.map { unsafe String(cString: $0) } ?? "", isCurrent: info.Current,
+      name: info.Name.map { unsafe String(cString: $0).printable } ?? "", isCurrent: info.Current,
       isOffline: info.Offline, lag: info.Lag)
   }
 }

@@ -28,6 +28,14 @@ package struct ShardNames: Sendable, Equatable {
     "\(prefix).m.\(String(member.value, radix: 16))"
   }
 
+  /// What the subjects of answers begin with.
+  var inboxes: String { "\(prefix).i" }
+
+  /// A subject for answers that nobody can guess.
+  func newInbox() -> String {
+    "\(inboxes).\(String(UInt128.random(in: 0 ... .max), radix: 16))"
+  }
+
   /// Whether a subject can go to libnats, which checks none: a line feed in one would begin another command.
   static func isSafe(_ subject: String) -> Bool {
     (1...512).contains(subject.utf8.count)
@@ -35,7 +43,7 @@ package struct ShardNames: Sendable, Equatable {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
           UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-          UInt8(ascii: "-"):
+          UInt8(ascii: "-"), UInt8(ascii: "$"):
           true
         default: false
         }

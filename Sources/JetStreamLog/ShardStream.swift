@@ -1,5 +1,4 @@
 internal import CNATS
-internal import Foundation
 internal import Replication
 
 /// The stream of a shard, at its leader.
@@ -12,10 +11,19 @@ struct ShardStream {
   let connection: BrokerConnection
   let names: ShardNames
 
+  /// How long a replica can be silent for the leader to count it: Raft's heartbeats come every second.
+  private static let silence: Int64 = 2_500_000_000
+
   /// The numbers of a stream.
   struct Extent {
     let first: UInt64
     let last: UInt64
+
+    init(_ state: jsStreamState) {
+      // Brokers can say any number.
+      last = unsafe min(state.LastSeq, .max - 1)
+      first = unsafe max(1, state.Msgs == 0 ? last + 1 : state.FirstSeq)
+    }
   }
 
   /// Creates the stream.
@@ -46,7 +54,10 @@ struct ShardStream {
             // At a limit, publishing is refused. The other policy would remove the oldest records.
             unsafe configuration.Discard = js_DiscardNew
             unsafe configuration.Storage = js_FileStorage
+            unsafe configuration.MaxMsgSize = Int32(SealedRecord.mostBytes)
             unsafe configuration.Replicas = Int64(replicas)
+            // Only a trim removes records.
+            unsafe configuration.DenyDelete = true
             // Nothing has a message id: the numbers of records tell repetitions.
             unsafe configuration.Duplicates = 100_000_000
             return unsafe js_AddStream(nil, connection.context, &configuration, nil, &code)
@@ -54,36 +65,65 @@ struct ShardStream {
         }
       }
     }
-    try check(status, "creating the stream", code)
+    try connection.requireAnswer(status, "creating the stream", code)
   }
 
   /// Throws unless the stream is there, and is as ``create(replicas:)`` makes it.
-  func require() throws(LogError) {
-    let isOurs = try unsafe info { info in
-      guard let configuration = unsafe info.Config?.pointee else { return false }
-      let description = unsafe configuration.Description.map { unsafe String(cString: $0) }
-      let subject =
-        unsafe configuration.SubjectsLen == 1
-        ? unsafe configuration.Subjects?.pointee.map { unsafe String(cString: $0) } : nil
-      return unsafe description == Self.description && subject == names.records
-        && configuration.Retention == js_LimitsPolicy && configuration.Discard == js_DiscardNew
-        && configuration.Storage == js_FileStorage && configuration.MaxAge == 0
-        && configuration.Mirror == nil && configuration.SourcesLen == 0
+  func require() throws(LogError) { _ = try extent() }
+
+  /// The first and the last record; `last` is `first - 1` in an empty stream.
+  ///
+  /// - Throws: `foreignStream` for a stream with other settings; `noAnswer` if its leader has lost the other replicas,
+  ///   because there can be a new leader with more records.
+  func extent() throws(LogError) -> Extent {
+    var isOurs = false
+    var isLed = false
+    let extent = try unsafe info { info in
+      isOurs = unsafe self.isOurs(info)
+      isLed = unsafe Self.isLed(info)
+      return unsafe Extent(info.State)
     }
     guard isOurs else {
       throw LogError(
         .foreignStream, "the brokers have a stream of the shard's name with other settings",
         hint: "restore its settings at the brokers, and look who changed them")
     }
+    guard isLed else {
+      throw LogError(
+        .noAnswer, "the stream's leader does not hear a majority of its brokers",
+        hint: "check the brokers, and the network between them")
+    }
+    return extent
   }
 
-  /// The first and the last record; `last` is `first - 1` in an empty stream.
-  func extent() throws(LogError) -> Extent {
-    try unsafe info { info in
-      let state = unsafe info.State
-      let last = unsafe state.LastSeq
-      return unsafe Extent(first: state.Msgs == 0 ? last + 1 : state.FirstSeq, last: last)
+  private func isOurs(_ info: jsStreamInfo) -> Bool {
+    guard let configuration = unsafe info.Config?.pointee else { return false }
+    let description = unsafe configuration.Description.map { unsafe String(cString: $0) }
+    let subject =
+      unsafe configuration.SubjectsLen == 1
+      ? unsafe configuration.Subjects?.pointee.map { unsafe String(cString: $0) } : nil
+    // A limit refuses what is new, except one of time or for each subject, and a rollup: these remove what is stored.
+    return unsafe description == Self.description && subject == names.records
+      && configuration.Retention == js_LimitsPolicy && configuration.Discard == js_DiscardNew
+      && configuration.Storage == js_FileStorage && configuration.MaxAge == 0
+      && configuration.MaxMsgsPerSubject <= 0 && !configuration.AllowRollup
+      && Int(configuration.MaxMsgSize) == SealedRecord.mostBytes && configuration.DenyDelete
+      && !configuration.DenyPurge && !configuration.Sealed
+      && configuration.Mirror == nil && configuration.SourcesLen == 0
+  }
+
+  /// Whether the leader has heard a majority of the replicas lately.
+  private static func isLed(_ info: jsStreamInfo) -> Bool {
+    guard let cluster = unsafe info.Cluster?.pointee, unsafe cluster.ReplicasLen > 0 else {
+      return true
     }
+    let count = unsafe Int(cluster.ReplicasLen)
+    var heard = 0
+    for index in 0..<count {
+      guard let replica = unsafe cluster.Replicas?[index]?.pointee else { continue }
+      if unsafe !replica.Offline && replica.Active < silence { heard += 1 }
+    }
+    return 2 * (heard + 1) > count + 1
   }
 
   /// Reads from what the leader says of the stream.
@@ -99,7 +139,7 @@ struct ShardStream {
           "it can be a broker without its disk or with a wrong key; it is never made again by itself"
       )
     }
-    try check(status, "reading the state of the stream", code)
+    try connection.requireAnswer(status, "reading the state of the stream", code)
     guard let info = unsafe info else { throw LogError(NATS_ERR, during: "reading the stream") }
     return unsafe body(info.pointee)
   }
@@ -112,7 +152,7 @@ struct ShardStream {
       &message, connection.context, names.stream, place, nil, &code)
     defer { unsafe natsMsg_Destroy(message) }
     if Int(code.rawValue) == Self.notFound || status == NATS_NOT_FOUND { return nil }
-    try check(status, "reading a record", code)
+    try connection.requireAnswer(status, "reading a record", code)
     return try unsafe LogEntry(
       message, sequence: natsMsg_GetSequence(message), storedAt: natsMsg_GetTime(message))
   }
@@ -126,7 +166,7 @@ struct ShardStream {
     unsafe jsOptions_Init(&options)
     unsafe options.Wait = BrokerConnection.patience
     unsafe options.Stream.Purge.Sequence = place + 1
-    try check(
+    try connection.requireAnswer(
       unsafe js_PurgeStream(connection.context, names.stream, &options, &code),
       "trimming the stream", code)
   }

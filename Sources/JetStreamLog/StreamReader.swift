@@ -6,8 +6,9 @@ internal import Replication
 /// A consumer is not the truth: a replica serves it, which can lack the end of the stream. Who reads compares what comes
 /// before with the leader. One thread uses a reader.
 @safe final class StreamReader {
-  /// The messages of one request, and how long it is open.
+  /// The messages and bytes of one request, and how long it is open.
   private static let batch = 500
+  private static let batchBytes = 8 << 20
   private static let requestNanoseconds: Int64 = 5_000_000_000
 
   private let connection: BrokerConnection
@@ -15,14 +16,17 @@ internal import Replication
   private let inbox: String
   private let nextSubject: String
   /// The sequence of the next record.
-  private(set) var next: UInt64
-  /// What the open request still allows, and when it ends.
+  private var next: UInt64
+  /// How many messages the consumer has sent, by which one that was lost on the way is noticed.
+  private var deliveryCount: UInt64 = 0
+  /// The request that is open, what it still allows, and when the consumer has certainly told its end.
+  private var requestNumber = 0
   private var credit = 0
   private var openUntil = ContinuousClock.now
   /// How many records the stream had behind the last one that came.
   private(set) var pending: UInt64 = 0
   /// Whether it can be read on; otherwise a new one is needed.
-  private(set) var isUsable = true
+  private var isUsable = true
 
   /// Makes a consumer that begins with the record `next`.
   init(_ connection: BrokerConnection, _ names: ShardNames, from next: UInt64) throws(LogError) {
@@ -41,31 +45,34 @@ internal import Replication
     let status = unsafe js_AddConsumer(
       &info, connection.context, names.stream, &configuration, nil, &code)
     defer { unsafe jsConsumerInfo_Destroy(info) }
-    try check(status, "reading the stream", code)
+    try connection.requireAnswer(status, "reading the stream", code)
     let name = unsafe info?.pointee.Name.map { unsafe String(cString: $0) } ?? ""
     nextSubject = "$JS.API.CONSUMER.MSG.NEXT.\(names.stream).\(name)"
     guard ShardNames.isSafe(name) else {
       throw LogError(.noAnswer, "the brokers gave a consumer a name that cannot be used")
     }
-    var inbox: UnsafeMutablePointer<CChar>?
-    try check(unsafe natsInbox_Create(&inbox), "reading the stream")
-    defer { unsafe natsInbox_Destroy(inbox) }
-    self.inbox = unsafe inbox.map { unsafe String(cString: $0) } ?? ""
+    inbox = names.newInbox()
     var subscription: OpaquePointer?
     try check(
-      unsafe natsConnection_SubscribeSync(&subscription, connection.handle, self.inbox),
+      unsafe natsConnection_SubscribeSync(&subscription, connection.handle, "\(inbox).*"),
       "reading the stream")
     guard let subscription = unsafe subscription else {
       throw LogError(.noAnswer, "reading the stream")
     }
     unsafe self.subscription = unsafe subscription
-    // Bounded by the requests.
-    _ = unsafe natsSubscription_SetPendingLimits(subscription, -1, -1)
+    // More than a request allows does not come from brokers that are honest, and is dropped.
+    _ = unsafe natsSubscription_SetPendingLimits(
+      subscription, Int32(4 * Self.batch), Int32(4 * Self.batchBytes))
   }
 
   deinit { unsafe natsSubscription_Destroy(subscription) }
 
-  /// The records that follow, at most so many bytes.
+  /// Whether it can be read on from a place over a connection; otherwise a new one is needed.
+  func continues(_ place: UInt64, over connection: BrokerConnection) -> Bool {
+    isUsable && next == place + 1 && self.connection === connection
+  }
+
+  /// The records that follow, at most so many bytes; after a gap, one of them.
   ///
   /// - Parameter wait: how long it waits for the first one.
   func read(mostBytes: Int, wait: Duration) throws(LogError) -> [LogEntry] {
@@ -78,22 +85,32 @@ internal import Replication
       guard let message = try unsafe nextMessage(within: rest) else { break }
       defer { unsafe natsMsg_Destroy(message) }
       guard let entry = try unsafe entry(of: message) else { continue }
+      if entry.sequence != next {
+        // The stream has a gap. The next reader begins before it.
+        isUsable = false
+        if !entries.isEmpty { break }
+      }
+      next = entry.sequence + 1
       byteCount += entry.record.bytes.count
       entries.append(entry)
     }
     return entries
   }
 
-  /// Keeps a request open, half of which has not come yet.
+  /// Keeps one request open.
   private func requestMore() throws(LogError) {
-    guard credit < Self.batch / 2 || ContinuousClock.now >= openUntil else { return }
-    let text = "{\"batch\":\(Self.batch),\"expires\":\(Self.requestNanoseconds)}"
-    try check(
-      unsafe natsConnection_PublishRequest(
-        connection.handle, nextSubject, inbox, text, Int32(text.utf8.count)),
-      "asking for records")
+    guard credit == 0 else {
+      // A consumer tells the end of each request. One that is gone tells nothing.
+      if ContinuousClock.now >= openUntil { isUsable = false }
+      return
+    }
+    requestNumber += 1
+    let text = """
+      {"batch":\(Self.batch),"max_bytes":\(Self.batchBytes),"expires":\(Self.requestNanoseconds)}
+      """
+    try connection.publish(Array(text.utf8), to: nextSubject, reply: "\(inbox).\(requestNumber)")
     credit = Self.batch
-    openUntil = .now + .nanoseconds(Self.requestNanoseconds)
+    openUntil = .now + .nanoseconds(2 * Self.requestNanoseconds)
   }
 
   private func nextMessage(within wait: Duration) throws(LogError) -> OpaquePointer? {
@@ -106,27 +123,45 @@ internal import Replication
     return unsafe message
   }
 
-  /// Decodes a record; nil for what the brokers say of a request.
+  /// Decodes a record; nil for what the consumer says of a request, and for what was read before.
   private func entry(of message: OpaquePointer) throws(LogError) -> LogEntry? {
     var metadata: UnsafeMutablePointer<jsMsgMetaData>?
     guard unsafe natsMsg_GetMetaData(&metadata, message) == NATS_OK, let metadata = unsafe metadata
     else {
-      // A request has ended, or nothing answers for the consumer any more.
-      if unsafe natsMsg_IsNoResponders(message) { isUsable = false }
-      credit = 0
+      unsafe endRequest(message)
       return nil
     }
     defer { unsafe jsMsgMetaData_Destroy(metadata) }
     let sequence = unsafe metadata.pointee.Sequence.Stream
-    guard sequence == next else {
-      // Some were lost on the way, or the stream has a gap: the next reader begins there, and tells.
+    deliveryCount += 1
+    guard unsafe metadata.pointee.Sequence.Consumer == deliveryCount, sequence < .max else {
+      // Some were lost on the way.
       isUsable = false
       return nil
     }
-    credit -= 1
-    next += 1
+    credit = max(0, credit - 1)
+    // A consumer begins before its place if the stream is shorter than that.
+    guard sequence >= next else { return nil }
     pending = unsafe metadata.pointee.NumPending
-    return try unsafe LogEntry(
-      message, sequence: sequence, storedAt: metadata.pointee.Timestamp)
+    return try unsafe LogEntry(message, sequence: sequence, storedAt: metadata.pointee.Timestamp)
+  }
+
+  /// Takes what the consumer says of a request: that its time or its bytes are used up, or that it cannot be served.
+  private func endRequest(_ message: OpaquePointer) {
+    // What ends an earlier request says nothing of this one.
+    guard let subject = unsafe natsMsg_GetSubject(message).map({ unsafe String(cString: $0) }),
+      subject == "\(inbox).\(requestNumber)"
+    else { return }
+    let status = unsafe header("Status", of: message)
+    credit = 0
+    if status == "408" { return }
+    let description = unsafe header("Description", of: message)
+    if status != "409" || !description.contains("Size Exceeds") { isUsable = false }
+  }
+
+  private func header(_ name: String, of message: OpaquePointer) -> String {
+    var value: UnsafePointer<CChar>?
+    guard unsafe natsMsgHeader_Get(message, name, &value) == NATS_OK else { return "" }
+    return unsafe value.map { unsafe String(cString: $0) } ?? ""
   }
 }
