@@ -9,7 +9,7 @@ extension NodeSoak {
     var random = start
     var number = 0
     while goesOn {
-      try await pause(0...20, &random)
+      try await pause(0...60, &random)
       let isWork = !random.oneIn(3)
       let hasIDs = random.oneIn(2)
       let isLocal = random.oneIn(2)

@@ -117,7 +117,8 @@ final class NodeSoak: Sendable {
   private func disturb(_ start: SeededRandom) async throws {
     var random = start
     while goesOn {
-      try await pause(20...100, &random)
+      try await pause(20...(random.oneIn(3) ? 1_000 : 200), &random)
+      if !goesOn { break }
       judge.noteFault()
       let slot = Int.random(in: 0..<settings.nodeCount, using: &random)
       switch Int.random(in: 0..<7, using: &random) {
@@ -205,15 +206,21 @@ final class NodeSoak: Sendable {
   }
 
   private func judgeRows(_ running: [TestNode]) async throws {
-    var rows: [[String]] = []
-    try await eventually(within: .seconds(20), "nodes at one place") {
-      let before = running.map(\.node.position)
-      rows = []
-      for node in running { rows.append(try await node.rows()) }
-      return Set(running.map(\.node.position) + before).count == 1
+    try await eventually(within: .seconds(20), "nodes at the end of the log") {
+      // Nothing comes any more: what was read is being applied.
+      shard.log.setDown(true)
+      try await Task.sleep(for: .milliseconds(50))
+      let last = shard.log.firstSequence + UInt64(shard.log.count) - 1
+      if running.allSatisfy({ $0.node.position == last }) { return true }
+      shard.log.setDown(false)
+      try await Task.sleep(for: .milliseconds(200))
+      return false
     }
+    defer { shard.log.setDown(false) }
+    var rows: [[String]] = []
+    for node in running { rows.append(try await node.rows()) }
     for (index, other) in rows.enumerated() where other != rows[0] {
-      let differences = other.difference(from: rows[0]).prefix(6).map { "\($0)" }
+      let differences = other.difference(from: rows[0]).prefix(6).map { "\($0)".prefix(200) }
       judge.fail("node \(index + 1) differs from node 1: \(differences)")
     }
     let texts = try await running[0].texts(of: Self.work).map(Self.name)

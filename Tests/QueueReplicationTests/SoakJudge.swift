@@ -71,9 +71,8 @@ final class SoakJudge: Sendable {
   /// An error that a caller has got.
   func check(_ error: EngineError, _ operation: String, expected other: EngineError.Code...) {
     let expected: Set<EngineError.Code> = [.outcomeUnknown, .stopped, .busy, .cancelled]
-    if !expected.union(other).contains(error.code) {
-      fail("\(operation): \(error.code): \(error.message)")
-    }
+    if expected.union(other).contains(error.code) { return }
+    fail("\(operation): \(error.code): \(error.message)")
   }
 
   // MARK: Publishing

@@ -28,9 +28,9 @@ import Testing
     let second = lease([Self.candidate(1)])
     #expect(second.isEmpty)
     #expect(table.decide(held.lease) == .write(held.key))
-    table.begin(held.key, as: RecordNumber(AuthorID(2), 1))
+    table.begin(held.lease, as: RecordNumber(AuthorID(2), 1))
     #expect(table.decide(held.lease) == .wait(RecordNumber(AuthorID(2), 1)))
-    let isExtended = table.extend(held.lease, until: .seconds(99))
+    let isExtended = table.extend(held.lease, until: .seconds(99), now: .seconds(1))
     #expect(!isExtended)
     #expect(table.ended(.seconds(99)).isEmpty)
     let third = lease([Self.candidate(1)])
@@ -43,11 +43,23 @@ import Testing
 
   @Test mutating func `a lease that has ended counts until its end is written`() throws {
     let held = try #require(lease([Self.candidate(1)]).first)
-    let isExtended = table.extend(held.lease, until: .seconds(20))
+    let isExtended = table.extend(held.lease, until: .seconds(20), now: .seconds(9))
     #expect(isExtended)
     #expect(table.ended(.seconds(19)).isEmpty)
     #expect(table.ended(.seconds(20)).map(\.lease) == [held.lease])
     #expect(table.decide(held.lease) == .write(held.key))
+    // Its end is being written.
+    let isExtendedAgain = table.extend(held.lease, until: .seconds(30), now: .seconds(20))
+    #expect(!isExtendedAgain)
+  }
+
+  @Test mutating func `a late settlement of an earlier lease does not block the next one`() throws {
+    let first = try #require(lease([Self.candidate(1)]).first)
+    table.remove(first.lease)
+    let second = try #require(lease([Self.candidate(1)]).first)
+    table.begin(first.lease, as: RecordNumber(AuthorID(2), 1))
+    #expect(table.decide(second.lease) == .write(second.key))
+    #expect(table.ended(.seconds(10)).map(\.lease) == [second.lease])
   }
 
   @Test mutating func `of the messages with one key, the first is leased alone`() throws {

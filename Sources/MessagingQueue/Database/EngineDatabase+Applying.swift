@@ -71,7 +71,9 @@ extension EngineDatabase {
   package enum AppliedSettlement: Sendable {
     case acknowledgement
     /// The message goes back, or becomes a dead letter; nil for a reason that none is given for.
-    case release(reason: String?, countsAttempt: Bool, isDead: Bool)
+    ///
+    /// No one gets it before `due`, a time of the wall clock in units of 100 ns since 1970.
+    case release(reason: String?, countsAttempt: Bool, isDead: Bool, due: Int64?)
     case rejection(reason: String)
     case leaseEnd(isDead: Bool)
   }
@@ -91,8 +93,11 @@ extension EngineDatabase {
       var acknowledgement = Acknowledgement(delivery.consumer)
       _ = acknowledgement.add(delivery.timetoken, orderingKey: delivery.orderingKey)
       try acknowledgement.finish(db)
-    case .release(_, countsAttempt: false, _): break
-    case .release(let reason, countsAttempt: true, let isDead):
+    case .release(let reason, let countsAttempt, let isDead, let due):
+      try db.run(
+        "UPDATE delivery SET due = ? WHERE consumer_id = ? AND timetoken = ?", due,
+        delivery.consumer.id, delivery.timetoken.rawValue)
+      guard countsAttempt else { break }
       try table.countAttempt(
         delivery.timetoken, reason ?? DeliveryFailure.released, at: now, isDead: isDead)
     case .rejection(let reason):
@@ -123,7 +128,7 @@ extension EngineDatabase {
     guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return }
     let ready = try db.cachedStatement(
       sql: """
-        SELECT timetoken, delivery.ordering_key, message.due, expires, attempt_count,
+        SELECT timetoken, delivery.ordering_key, delivery.due, expires, attempt_count,
           length(payload)
         FROM delivery JOIN message USING (timetoken)
         WHERE consumer_id = ? AND delivery.priority = ? ORDER BY timetoken
@@ -186,8 +191,9 @@ extension DeliveryTable {
     if position >= timetoken.rawValue { return }
     try db.run(
       """
-      INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, is_blocked)
-      SELECT ?, timetoken, priority, ordering_key, 0, 0 FROM message
+      INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, due,
+        is_blocked)
+      SELECT ?, timetoken, priority, ordering_key, 0, due, 0 FROM message
       WHERE channel_id = ? AND timetoken > ? AND timetoken <= ? AND priority = ?
       """, consumerID, channelID, position, timetoken.rawValue, priority)
     try db.run(

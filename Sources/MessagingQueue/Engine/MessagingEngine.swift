@@ -154,7 +154,7 @@ public final class MessagingEngine: Sendable {
     guard let replica = try replica() else {
       return try await commits.publish(messages, on: tables)
     }
-    let (record, range) = try await posts.post(messages, to: replica)
+    let (record, range) = try await posts.post(messages, isAwaited: true, to: replica)
     return Array(try await replica.places(of: record)[range])
   }
 
@@ -174,7 +174,7 @@ public final class MessagingEngine: Sendable {
     }
     try requireRunning()
     try tables.check(messages)
-    if !messages.isEmpty { _ = try await posts.post(messages, to: replica) }
+    if !messages.isEmpty { _ = try await posts.post(messages, isAwaited: false, to: replica) }
   }
 
   /// Counts messages, consumers and dead letters of every channel in one snapshot.

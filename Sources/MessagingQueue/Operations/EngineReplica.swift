@@ -6,7 +6,9 @@ internal import Synchronization
 /// A call returns when the change is applied here. See `docs/explanation/replication.md`.
 package protocol EngineReplica: AnyObject, Sendable {
   /// Writes what a transaction publishes into the outbox, in that transaction.
-  func post(_ messages: [Message], in db: Database) throws -> PostedRecord
+  ///
+  /// - Parameter isAwaited: whether a caller will ask for its ``places(of:)``.
+  func post(_ messages: [Message], isAwaited: Bool, in db: Database) throws -> PostedRecord
 
   /// Waits until a record is applied here.
   ///

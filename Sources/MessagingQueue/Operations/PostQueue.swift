@@ -7,6 +7,7 @@ internal import Synchronization
 final class PostQueue: Sendable {
   private struct Waiting {
     let messages: [Message]
+    let isAwaited: Bool
     let caller: CheckedContinuation<Result<(PostedRecord, Range<Int>), EngineError>, Never>
   }
 
@@ -22,14 +23,15 @@ final class PostQueue: Sendable {
 
   /// Writes messages into the outbox, on the disk when it returns.
   ///
+  /// - Parameter isAwaited: whether the caller will ask for the places of the messages.
   /// - Returns: the record, and which of its messages these are.
   func post(
-    _ messages: [Message], to replica: any EngineReplica
+    _ messages: [Message], isAwaited: Bool, to replica: any EngineReplica
   ) async throws(EngineError) -> (PostedRecord, Range<Int>) {
     if Task.isCancelled { throw .cancelled(during: "publishing") }
     return try await withCheckedContinuation { caller in
       let isFirst = state.withLock { state in
-        state.waiting.append(Waiting(messages: messages, caller: caller))
+        state.waiting.append(Waiting(messages: messages, isAwaited: isAwaited, caller: caller))
         defer { state.isPosting = true }
         return !state.isPosting
       }
@@ -40,12 +42,13 @@ final class PostQueue: Sendable {
   private func postWaiting(to replica: any EngineReplica) async {
     while let group = next() {
       let messages = group.flatMap(\.messages)
+      let isAwaited = group.contains(where: \.isAwaited)
       let result: Result<PostedRecord, EngineError>
       do throws(EngineError) {
         result = .success(
           try await commits.run(during: "publishing") { db in
             try DatabaseSize.requireSpace(db)
-            return try replica.post(messages, in: db)
+            return try replica.post(messages, isAwaited: isAwaited, in: db)
           })
       } catch {
         result = .failure(error)
@@ -63,12 +66,19 @@ final class PostQueue: Sendable {
   private func next() -> [Waiting]? {
     state.withLock { state in
       var count = 0
+      var messageCount = 0
       var byteCount = 0
       for waiting in state.waiting {
-        if count > 0, byteCount >= CommitGroup.maximumByteCount { break }
-        if count == CommitGroup.maximumOperationCount { break }
-        count += 1
+        messageCount += waiting.messages.count
         byteCount += waiting.messages.reduce(0) { $0 + $1.byteCount }
+        // What one caller publishes is one record in any case, and what others publish has room beside it in no case.
+        if count > 0,
+          messageCount > CommitGroup.maximumOperationCount
+            || byteCount > CommitGroup.maximumByteCount
+        {
+          break
+        }
+        count += 1
       }
       let group = Array(state.waiting.prefix(count))
       state.waiting.removeFirst(count)

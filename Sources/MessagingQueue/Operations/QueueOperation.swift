@@ -7,6 +7,8 @@ package import GRDB
 /// home, which run it at the same place of the log, come to the same rows.
 package enum QueueOperation: Sendable {
   case addConsumer(Consumer, of: Channel, maximumAttempts: Int?)
+  /// Adds a consumer that receives for the first time; one that is known stays as it is.
+  case addMissingConsumer(Consumer, of: Channel)
   case removeConsumer(Consumer, of: Channel)
   case redrive([Timetoken]?, of: Channel, for: Consumer)
   case removeDeadLetters([Timetoken]?, of: Channel, for: Consumer)
@@ -44,7 +46,7 @@ package enum QueueOperation: Sendable {
   /// For errors.
   var name: String {
     switch self {
-    case .addConsumer: "adding a consumer"
+    case .addConsumer, .addMissingConsumer: "adding a consumer"
     case .removeConsumer: "removing a consumer"
     case .redrive: "redriving"
     case .removeDeadLetters: "removing dead letters"
@@ -63,6 +65,9 @@ package enum QueueOperation: Sendable {
     switch self {
     case .addConsumer(let consumer, let channel, let maximumAttempts):
       try tables.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts, in: db)
+      return Result()
+    case .addMissingConsumer(let consumer, let channel):
+      _ = try EngineDatabase.receivingConsumer(consumer, of: channel, db)
       return Result()
     case .removeConsumer(let consumer, let channel):
       return Result(count: try tables.removeConsumer(consumer, of: channel, in: db) ? 1 : 0)

@@ -113,7 +113,9 @@ package final class OutboxWriter: EngineReplica {
   }
   package func readingPlace(_ place: Timetoken) -> Timetoken { place }
 
-  package func post(_ messages: [Message], in db: Database) throws -> PostedRecord {
+  package func post(
+    _ messages: [Message], isAwaited: Bool, in db: Database
+  ) throws -> PostedRecord {
     throw Self.needsServer
   }
 

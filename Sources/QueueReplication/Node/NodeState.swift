@@ -7,8 +7,6 @@ struct NodeState: Sendable {
   var relay: Relay
   var ownership: Ownership
   var leases = LeaseTable()
-  /// Messages that a worker has released for a while.
-  var delays: [LeaseTable.Key: Duration] = [:]
   /// Which requests of other members this owner admits.
   var window: RequestWindow?
   /// The newest heartbeat of the present epoch that was applied here.
@@ -41,6 +39,14 @@ struct NodeState: Sendable {
       ownership.noteRead(now)
       caughtUpAt = batch.sentAt
     }
+  }
+
+  /// Goes on without knowing what was written or applied last: as another process would, but with the same authors.
+  mutating func startAgain(_ configuration: NodeConfiguration) {
+    ownership = Ownership(configuration.ownership)
+    leases.removeAll()
+    relay.noteReturned()
+    report = nil
   }
 
   private mutating func follow(_ outcome: Applier.Outcome, _ now: Duration) {
@@ -79,7 +85,6 @@ struct NodeState: Sendable {
     case .nothing: break
     case .claim(let epoch, let predecessor):
       leases.removeAll()
-      delays = [:]
       plan.reset()
       window = RequestWindow(epoch: epoch)
       bodies.append(.epoch(epoch, predecessor: predecessor, member))
@@ -88,7 +93,6 @@ struct NodeState: Sendable {
       bodies.append(.heartbeat(epoch, beat: beat))
     }
     guard ownership.epoch != nil else { return bodies }
-    delays = delays.filter { $0.value > now }
     let state = ShardState(view.values, authors: [:], members: view.members)
     return bodies + plan.plan(state, now)
   }

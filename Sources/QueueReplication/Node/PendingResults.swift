@@ -10,6 +10,7 @@ final class PendingResults<Value: Sendable>: Sendable {
   }
 
   private struct Waiter {
+    let id: UInt64
     let continuation: CheckedContinuation<Value?, Never>
     let until: Duration
   }
@@ -18,6 +19,7 @@ final class PendingResults<Value: Sendable>: Sendable {
     var entries: [RecordNumber: Entry] = [:]
     /// Results that no caller has asked for yet, the oldest first.
     var unclaimed: ArraySlice<RecordNumber> = []
+    var lastWaiter: UInt64 = 0
     var isClosed = false
   }
 
@@ -25,37 +27,50 @@ final class PendingResults<Value: Sendable>: Sendable {
   private static var mostUnclaimed: Int { 100_000 }
 
   private let state = Mutex(State())
+  private let now: @Sendable () -> Duration
 
-  /// Notes that somebody will ask for the result of a record, in the transaction that writes it.
+  /// - Parameter now: the clock of all times here.
+  init(now: @escaping @Sendable () -> Duration) { self.now = now }
+
+  /// Notes that somebody will ask for the result of a record, after the commit that wrote it.
   func expect(_ name: RecordNumber) {
     state.withLock { $0.entries[name] = .expected }
   }
 
-  /// No caller will ask: the transaction was rolled back.
-  func forget(_ name: RecordNumber) {
-    state.withLock { $0.entries[name] = nil }
-  }
-
   /// Waits for a result.
   ///
-  /// - Parameter until: on the clock of ``expire(_:)``.
-  /// - Returns: nil if it does not come in this time, or never: the node has stopped.
+  /// - Parameter until: a caller whose time is over does not wait.
+  /// - Returns: nil if it does not come in this time, if the caller's task is cancelled, or never: the node has
+  ///   stopped.
   func result(of name: RecordNumber, until: Duration) async -> Value? {
-    await withCheckedContinuation { continuation in
-      let waiter = Waiter(continuation: continuation, until: until)
-      let found = state.withLock { state -> Value?? in
-        switch state.entries[name] {
-        case .done(let value):
-          state.entries[name] = nil
-          return .some(value)
-        case .waiting(let others):
-          state.entries[name] = .waiting(others + [waiter])
-        case .expected where !state.isClosed: state.entries[name] = .waiting([waiter])
-        case .expected, nil: return .some(nil)
+    let id = state.withLock { state in
+      state.lastWaiter += 1
+      return state.lastWaiter
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let waiter = Waiter(id: id, continuation: continuation, until: until)
+        let found = state.withLock { state -> Value?? in
+          // The handler can have run before the waiter is here.
+          let waits = until > now() && !state.isClosed && !Task.isCancelled
+          switch state.entries[name] {
+          case .done(let value):
+            state.entries[name] = nil
+            return .some(value)
+          case .waiting(let others) where waits:
+            state.entries[name] = .waiting(others + [waiter])
+          case .expected where waits: state.entries[name] = .waiting([waiter])
+          case .expected:
+            state.entries[name] = nil
+            return .some(nil)
+          case .waiting, nil: return .some(nil)
+          }
+          return nil
         }
-        return nil
+        if let found { continuation.resume(returning: found) }
       }
-      if let found { continuation.resume(returning: found) }
+    } onCancel: {
+      end { $0.id == id }
     }
   }
 
@@ -91,13 +106,18 @@ final class PendingResults<Value: Sendable>: Sendable {
   }
 
   /// Lets those return that have waited long enough.
-  func expire(_ now: Duration) {
+  func expire() {
+    let now = now()
+    end { $0.until <= now }
+  }
+
+  private func end(_ isOver: (Waiter) -> Bool) {
     let ended = state.withLock { state in
       var ended: [Waiter] = []
       for case (let name, .waiting(let waiters)) in state.entries {
-        let rest = waiters.filter { $0.until > now }
+        let rest = waiters.filter { !isOver($0) }
         if rest.count == waiters.count { continue }
-        ended += waiters.filter { $0.until <= now }
+        ended += waiters.filter(isOver)
         // Its result is dropped if no caller waits any more.
         state.entries[name] = rest.isEmpty ? nil : .waiting(rest)
       }

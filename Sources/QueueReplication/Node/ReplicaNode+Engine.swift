@@ -30,13 +30,15 @@ extension ReplicaNode: EngineReplica {
     return Timetoken(unchecked: ranges.reduce(place.rawValue) { $1.readingPlace($0) })
   }
 
-  package func post(_ messages: [Message], in db: Database) throws -> PostedRecord {
+  package func post(
+    _ messages: [Message], isAwaited: Bool, in db: Database
+  ) throws -> PostedRecord {
     try requireRunning()
     let name = try database.post(messages, in: db)
-    results.expect(name)
-    db.afterNextTransaction(
-      onCommit: { [outboxChanged] _ in outboxChanged.set() },
-      onRollback: { [results] _ in results.forget(name) })
+    db.afterNextTransaction { [results, outboxChanged] _ in
+      if isAwaited { results.expect(name) }
+      outboxChanged.set()
+    }
     return PostedRecord(author: name.author.bytes, number: name.number)
   }
 
@@ -102,7 +104,7 @@ extension ReplicaNode: EngineReplica {
   static func unknownOutcome(of operation: String) -> EngineError {
     EngineError(
       .outcomeUnknown,
-      "\(operation): it is in the outbox, and was not read back in time",
+      "\(operation): it is in the outbox, and was not read back while its caller waited",
       hint: "it takes effect when the brokers answer; publish again with the same deduplication id"
     )
   }

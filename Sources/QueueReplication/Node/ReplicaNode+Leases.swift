@@ -18,7 +18,7 @@ extension ReplicaNode {
         hint: "take a shorter lease and extend it")
     }
     if try await !database.engine.hasConsumer(consumer, of: channel) {
-      _ = try await perform(.addConsumer(consumer, of: channel, maximumAttempts: nil))
+      _ = try await perform(.addMissingConsumer(consumer, of: channel))
     }
     let most = min(maximumCount, Request.mostElements)
     let isOwner = state.withLock { $0.ownership.epoch != nil }

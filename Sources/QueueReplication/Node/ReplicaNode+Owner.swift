@@ -50,7 +50,9 @@ extension ReplicaNode {
         let goesOn = passedCount < Self.passedAtOnce
         guard let origin = try Self.origin(of: row.timetoken, db) else { return goesOn }
         let key = LeaseTable.Key(consumer: consumer.name, message: origin)
-        if state.withLock({ $0.isWaiting(key, row.orderingKey, now) }) || row.due ?? 0 > wallNow {
+        if state.withLock({ $0.leases.isWaiting(key, orderingKey: row.orderingKey) })
+          || row.due ?? 0 > wallNow
+        {
           return goesOn
         }
         if let orderingKey = row.orderingKey, !orderingKeys.insert(orderingKey).inserted {
@@ -115,16 +117,14 @@ extension ReplicaNode {
   func settle(
     _ settlements: [LeaseSettlement], in epoch: EpochID
   ) async throws(EngineError) -> [SettlementResult] {
-    let (decisions, records) = state.withLock { $0.decide(settlements, in: epoch) }
+    let wallNow = database.engine.clockTicks
+    let (decisions, records) = state.withLock { $0.decide(settlements, in: epoch, wallNow) }
     let names = try await write(records.map { .settlement($0) }) { [self] names in
       for name in names { results.expect(name) }
-      state.withLock { state in
-        for (name, record) in zip(names, records) { state.begin(record, as: name) }
-        for settlement in settlements where settlement.delayMilliseconds > 0 {
-          state.delay(settlement, from: now)
-        }
-      }
+      begin(records, as: names)
     }
+    // One for all: their records are read back together.
+    let end = now + configuration.patience
     var next = names[...]
     var answers: [SettlementResult] = []
     for (settlement, decision) in zip(settlements, decisions) {
@@ -134,28 +134,44 @@ extension ReplicaNode {
         case .wait(let name): name
         case .unknown: nil
         }
-      answers.append(try await answer(to: settlement, name))
+      if let result = await result(of: name, until: end) {
+        answers.append(result)
+      } else {
+        answers.append(try await answer(again: settlement, in: epoch))
+      }
     }
     return answers
   }
 
-  /// - Parameter name: the record to wait for; nil if this lease is not known.
-  private func answer(
-    to settlement: LeaseSettlement, _ name: RecordNumber?
-  ) async throws(EngineError) -> SettlementResult {
-    if let name {
-      switch await results.result(of: name, until: now + configuration.patience) {
-      case .settled(.counts(let delivery)): return delivery.end == .dead ? .dead : .done
-      case .settled(.repeated): return .done
-      case .some: return .lost
-      case nil:
-        if state.withLock({ $0.end != nil || $0.leases.key(of: settlement.lease) != nil }) {
-          return .unknown
-        }
-      }
+  /// What a settlement has come to; nil if that is not known here, or its lease is not.
+  private func result(of name: RecordNumber?, until end: Duration) async -> SettlementResult? {
+    guard let name else { return nil }
+    return switch await results.result(of: name, until: end) {
+    case .settled(.counts(let delivery)): delivery.end == .dead ? .dead : .done
+    case .settled(.repeated): .done
+    case .some: .lost
+    case nil: nil
     }
+  }
+
+  /// Notes that settlements are in the outbox: their messages are not leased before they are read back.
+  private func begin(_ records: [Settlement], as names: [RecordNumber]) {
+    state.withLock { state in
+      for (name, record) in zip(names, records) { state.leases.begin(record.lease, as: name) }
+    }
+  }
+
+  /// What the tables tell of a settlement.
+  private func answer(
+    again settlement: LeaseSettlement, in epoch: EpochID
+  ) async throws(EngineError) -> SettlementResult {
     // It was settled before, or at the same time, or the owner has ended the lease.
-    return try await hasCounted(settlement) ? .done : .lost
+    let canStillCount = state.withLock { state in
+      state.end != nil || state.leases.key(of: settlement.lease) != nil
+        || state.ownership.epoch != epoch && state.view.values.epoch?.epoch == epoch
+    }
+    if try await hasCounted(settlement) { return .done }
+    return canStillCount ? .unknown : .lost
   }
 
   /// Whether the same settlement of this lease has counted.
@@ -174,7 +190,7 @@ extension ReplicaNode {
     let until = now + min(time, configuration.ownership.longestLease)
     return state.withLock { state in
       guard state.ownership.mayLease(now) else { return leases.map { _ in false } }
-      return leases.map { state.leases.extend($0, until: until) }
+      return leases.map { state.leases.extend($0, until: until, now: now) }
     }
   }
 
@@ -188,18 +204,14 @@ extension ReplicaNode {
           outcome: .leaseEnded)
       }
     }
-    try await write(records.map { .settlement($0) }) { [self] names in
-      state.withLock { state in
-        for (name, record) in zip(names, records) { state.begin(record, as: name) }
-      }
-    }
+    try await write(records.map { .settlement($0) }) { [self] in begin(records, as: $0) }
   }
 }
 
 extension NodeState {
   /// What to do for each settlement, and the records to write.
   fileprivate func decide(
-    _ settlements: [LeaseSettlement], in epoch: EpochID
+    _ settlements: [LeaseSettlement], in epoch: EpochID, _ wallNow: Int64
   ) -> ([LeaseTable.Decision], [Settlement]) {
     guard epoch == ownership.epoch else { return (settlements.map { _ in .unknown }, []) }
     let decisions = settlements.map { leases.decide($0.lease) }
@@ -207,30 +219,22 @@ extension NodeState {
       if case .write(let key) = decision {
         Settlement(
           consumer: key.consumer, message: key.message, lease: settlement.lease, epoch: epoch,
-          outcome: settlement.outcome)
+          outcome: settlement.outcome, due: settlement.due(wallNow))
       } else {
         nil as Settlement?
       }
     }
     return (decisions, records)
   }
+}
 
-  /// Notes that a settlement is in the outbox: its message is not leased before it is read back.
-  fileprivate mutating func begin(_ settlement: Settlement, as name: RecordNumber) {
-    leases.begin(
-      LeaseTable.Key(consumer: settlement.consumer, message: settlement.message), as: name)
-  }
+extension LeaseSettlement {
+  /// 366 days, as on a home that is the only one.
+  private static let longestDelayMilliseconds: UInt64 = 366 * 86_400_000
 
-  /// A released message is held back for a while; in this epoch only.
-  fileprivate mutating func delay(_ settlement: LeaseSettlement, from now: Duration) {
-    guard let key = leases.key(of: settlement.lease) else { return }
-    delays[key] = now + .milliseconds(Int64(clamping: settlement.delayMilliseconds))
-  }
-
-  /// Whether a message cannot be leased yet.
-  fileprivate func isWaiting(
-    _ key: LeaseTable.Key, _ orderingKey: String?, _ now: Duration
-  ) -> Bool {
-    leases.isWaiting(key, orderingKey: orderingKey) || delays[key].map { $0 > now } ?? false
+  /// When a message that is released for a while can be leased again, on the owner's wall clock.
+  fileprivate func due(_ now: Int64) -> Int64? {
+    guard case .released = outcome, delayMilliseconds > 0 else { return nil }
+    return now + Int64(min(delayMilliseconds, Self.longestDelayMilliseconds)) * 10_000
   }
 }

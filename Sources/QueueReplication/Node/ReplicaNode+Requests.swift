@@ -26,19 +26,30 @@ extension ReplicaNode {
     _ settlements: [LeaseSettlement]
   ) async throws(EngineError) -> [SettlementResult] {
     for _ in 0..<Self.mostTries {
+      let epoch = state.withLock { $0.view.values.epoch?.epoch }
       switch await ask(.settle(settlements)) {
       case .settled(let results): return results
-      case .notOwner:
-        // The epoch of these leases has ended, here or at the member that was asked.
-        var results: [SettlementResult] = []
-        for settlement in settlements {
-          results.append(try await hasCounted(settlement) ? .done : .lost)
-        }
-        return results
-      default: continue
+      case .notOwner: try await waitForEnd(of: epoch)
+      case .refused: try? await Task.sleep(for: configuration.ownership.heartbeatInterval)
+      default: try requireRunning()
       }
     }
-    return settlements.map { _ in .unknown }
+    var results: [SettlementResult] = []
+    for settlement in settlements {
+      results.append(try await hasCounted(settlement) ? .done : .unknown)
+    }
+    return results
+  }
+
+  /// Waits until this node has read that an epoch has ended, whose owner is no owner any more.
+  ///
+  /// Before that, a settlement of the epoch that is not in the log yet can still count.
+  private func waitForEnd(of epoch: EpochID?) async throws(EngineError) {
+    let end = now + configuration.requestPatience
+    while state.withLock({ $0.view.values.epoch?.epoch }) == epoch, now < end, !Task.isCancelled {
+      try requireRunning()
+      try? await Task.sleep(for: .milliseconds(20))
+    }
   }
 
   func requestExtensions(

@@ -14,7 +14,7 @@ package final class ReplicaNode: Sendable {
   let configuration: NodeConfiguration
   let state: Mutex<NodeState>
   /// Callers that wait until a record is applied here.
-  let results = PendingResults<MessageTables.Result>()
+  let results: PendingResults<MessageTables.Result>
   let outboxChanged = WakeSignal()
   /// How other members are asked; nil for a node that is alone.
   let exchange: RequestExchange?
@@ -58,6 +58,7 @@ package final class ReplicaNode: Sendable {
     self.database = database
     self.configuration = configuration
     self.time = time
+    results = PendingResults { time.sinceBoot }
     self.exchange = exchange
     reader = LogReader(log)
     appender = LogAppender(log)
@@ -148,9 +149,8 @@ package final class ReplicaNode: Sendable {
     let taken: ShardDatabase.Taken
     do {
       taken = try await database.take(batch)
-    } catch let error as EngineError where [.diskFull, .busy, .inputOutput].contains(error.code) {
-      // Nothing was applied: the next read begins at the same place.
-      configuration.logger.error("the log cannot be applied: \(error)")
+    } catch {
+      try noteUnapplied(error)
       try? await Task.sleep(for: .seconds(1))
       return
     }
@@ -174,6 +174,19 @@ package final class ReplicaNode: Sendable {
         try await appender.trim(through: trimmed)
       } catch { configuration.logger.warning("the log cannot be trimmed: \(error)") }
     }
+  }
+
+  /// A part of the log was not applied: the next read begins at the same place, and finds out what was.
+  ///
+  /// - Throws: the error, if that does not help.
+  private func noteUnapplied(_ error: any Error) throws {
+    guard let error = error as? EngineError else { throw error }
+    if let cause = error.underlying as? ReplicationError { throw cause }
+    guard [.diskFull, .busy, .inputOutput, .outcomeUnknown].contains(error.code) else {
+      throw error
+    }
+    configuration.logger.error("the log cannot be applied: \(error)")
+    if error.code == .outcomeUnknown { state.withLock { $0.startAgain(configuration) } }
   }
 
   private func appendOutbox() async {
@@ -206,7 +219,7 @@ package final class ReplicaNode: Sendable {
         if [.stopped, .vaultLocked].contains(error.code) { throw error }
         // What was decided and not written is decided again.
         configuration.logger.error("the outbox cannot be written: \(error)")
-        state.withLock { $0.ownership = Ownership(configuration.ownership) }
+        state.withLock { $0.startAgain(configuration) }
       }
       // What waits for an answer of the log is sent again after a while.
       outboxChanged.set()
@@ -215,7 +228,7 @@ package final class ReplicaNode: Sendable {
   }
 
   private func writeWhatIsDue() async throws(EngineError) {
-    results.expire(now)
+    results.expire()
     try await endLeases()
     let bodies = state.withLock { state in
       var random = SystemRandomNumberGenerator()

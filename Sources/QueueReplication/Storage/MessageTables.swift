@@ -150,7 +150,7 @@ struct MessageTables: ReplicatedTables {
       mostAttempts: delivery?.maximumAttempts.map { UInt32(clamping: $0) })
     guard case .counts(let next) = decision, let delivery else { return decision }
     try tables.settle(
-      delivery, Self.change(settlement.outcome, isDead: next.end == .dead), in: db)
+      delivery, Self.change(settlement, isDead: next.end == .dead), in: db)
     try db.run(
       "DELETE FROM replication_lease WHERE timetoken < ?", now - Self.settlementWindow)
     try db.run(
@@ -160,13 +160,14 @@ struct MessageTables: ReplicatedTables {
   }
 
   private static func change(
-    _ outcome: Settlement.Outcome, isDead: Bool
+    _ settlement: Settlement, isDead: Bool
   ) -> EngineDatabase.AppliedSettlement {
-    switch outcome {
+    switch settlement.outcome {
     case .acknowledged: .acknowledgement
     case .released(let countsAttempt, let reason):
       .release(
-        reason: reason.isEmpty ? nil : reason, countsAttempt: countsAttempt, isDead: isDead)
+        reason: reason.isEmpty ? nil : reason, countsAttempt: countsAttempt, isDead: isDead,
+        due: settlement.due)
     case .rejected(let reason): .rejection(reason: reason)
     case .leaseEnded: .leaseEnd(isDead: isDead)
     }

@@ -8,7 +8,7 @@ extension QueueOperation {
   fileprivate enum Kind: UInt8 {
     case addConsumer = 1
     case removeConsumer, redrive, removeDeadLetters, setRetention, purge, cancel, sweep,
-      keepAcknowledged, sweepApplication, removeChannels, reservePlaces
+      keepAcknowledged, sweepApplication, removeChannels, reservePlaces, addMissingConsumer
   }
 
   /// - Parameter origin: that of a message; nil if the log does not have it.
@@ -19,6 +19,9 @@ extension QueueOperation {
       writer.begin(.addConsumer, channel)
       writer.append(consumer.name)
       writer.appendOptional(most) { $0.append(UInt32(clamping: $1)) }
+    case .addMissingConsumer(let consumer, let channel):
+      writer.begin(.addMissingConsumer, channel)
+      writer.append(consumer.name)
     case .removeConsumer(let consumer, let channel):
       writer.begin(.removeConsumer, channel)
       writer.append(consumer.name)
@@ -81,6 +84,8 @@ extension QueueOperation {
       let consumer = try Consumer(reader.text())
       let most: UInt32? = try reader.optional { reader throws(RecordError) in try reader.number() }
       self = .addConsumer(consumer, of: try channel(), maximumAttempts: most.map(Int.init))
+    case .addMissingConsumer:
+      self = .addMissingConsumer(try Consumer(reader.text()), of: try channel())
     case .removeConsumer: self = .removeConsumer(try Consumer(reader.text()), of: try channel())
     case .redrive:
       let consumer = try Consumer(reader.text())

@@ -63,6 +63,9 @@ package enum ReplicationSchema {
       timetoken INTEGER PRIMARY KEY,
       origin BLOB NOT NULL UNIQUE
     ) STRICT;
+    CREATE TRIGGER replication_origin_removal AFTER DELETE ON message BEGIN
+      DELETE FROM replication_origin WHERE timetoken = old.timetoken;
+    END;
 
     CREATE TABLE replication_lease (
       lease BLOB PRIMARY KEY,
@@ -98,7 +101,7 @@ package enum ReplicationSchema {
     // Leases are no rows of a replicated home.
     try db.execute(
       sql: """
-        UPDATE delivery SET lease = NULL, held_boot = NULL, held_until = NULL, due = NULL, is_blocked = 0
+        UPDATE delivery SET lease = NULL, held_boot = NULL, held_until = NULL, is_blocked = 0
         """)
     // The messages of the first home have no record: they are named by their places.
     let timetokens = try Int64.fetchCursor(db, sql: "SELECT timetoken FROM message")
@@ -119,6 +122,7 @@ package enum ReplicationSchema {
 
   /// Removes the tables of a home that has left its shard: its messages stay.
   package static func remove(_ db: Database) throws {
+    try db.execute(sql: "DROP TRIGGER replication_origin_removal")
     let tables = try String.fetchAll(
       db,
       sql: """

@@ -88,6 +88,12 @@ final class ShardDatabase: Sendable {
 
   /// Writes what a transaction has published.
   func post(_ messages: [Message], in db: Database) throws -> RecordNumber {
+    guard messages.count <= Replication.Record.mostMessages else {
+      throw EngineError(
+        .invalidArgument,
+        "\(messages.count) messages at a time, the most of a home that is one of several are "
+          + "\(Replication.Record.mostMessages)", hint: "publish fewer at a time")
+    }
     let now = engine.clockTicks
     let published = messages.map { message in
       PublishedMessage(
@@ -99,14 +105,14 @@ final class ShardDatabase: Sendable {
 
   /// Writes records in a transaction of their own.
   ///
-  /// - Parameter noting: called in the transaction with the records' names.
+  /// - Parameter noting: called with the records' names after the commit, before any of them can be applied.
   func write(
     _ bodies: [Record.Body], noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
   ) async throws(EngineError) -> [RecordNumber] {
     if bodies.isEmpty { return [] }
     return try await engine.commits.run(during: "writing to the outbox") { [self] db in
       let names = try write(bodies, to: .control, in: db)
-      noting(names)
+      db.afterNextTransaction { _ in noting(names) }
       return names
     }
   }
@@ -126,8 +132,14 @@ final class ShardDatabase: Sendable {
     _ body: Record.Body, to lane: OutboxLanes.Lane, _ outbox: inout Outbox<StoredRows>,
     _ key: UInt32
   ) throws -> RecordNumber {
-    try outbox.add(body, at: engine.clockTicks, to: lane) { name, part in
-      try ring.seal(part, as: name, under: key)
+    do {
+      return try outbox.add(body, at: engine.clockTicks, to: lane) { name, part in
+        try ring.seal(part, as: name, under: key)
+      }
+    } catch let error as RecordError where error == .tooManyParts {
+      throw EngineError(
+        .invalidArgument, "a change of a home that is one of several has more than 32 MiB",
+        hint: "publish or change less at a time")
     }
   }
 
@@ -147,11 +159,11 @@ final class ShardDatabase: Sendable {
 
   /// The oldest key that this member's outbox or tail needs.
   func oldestKey() async throws(EngineError) -> UInt32 {
-    let inOutbox = try await engine.access.read(during: "reading the outbox") { db in
-      try StoredRows(db: db).oldestKey
-    }
-    return applier.withLock { applier in
-      [inOutbox, applier?.oldestKey, applier?.state.values.key].compactMap(\.self).min() ?? 1
+    // In the turn of the writer, as no batch is being taken then.
+    try await engine.commits.run(during: "looking for keys") { [self] db in
+      let applier = try applier.withLock(\.self) ?? StoredState.load(db, now: now())
+      return try [StoredRows(db: db).oldestKey, applier.oldestKey].compactMap(\.self)
+        .min().map { min($0, applier.state.values.key) } ?? applier.state.values.key
     }
   }
 

@@ -29,7 +29,9 @@ struct StoredRows: OutboxRows {
   }
 
   var oldestKey: UInt32? {
-    get throws { try db.number("SELECT min(key) FROM replication_outbox").map(UInt32.init) }
+    get throws {
+      try db.number("SELECT key FROM replication_outbox ORDER BY key LIMIT 1").map(UInt32.init)
+    }
   }
 
   func records(of author: AuthorID, after number: UInt64, most: Int) throws -> [SealedRecord] {

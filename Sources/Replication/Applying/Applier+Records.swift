@@ -10,6 +10,7 @@ extension Applier {
     var change = ShardState.Change(before: state)
     let last = state.lastNumber(of: name.author)
     var record: Record?
+    var author: ShardState.AuthorState?
     var isNext = true
     if name.number <= last, rules.contains(.skipsRepeated) {
       outcomes.append(.repeated(name))
@@ -34,25 +35,20 @@ extension Applier {
         isNext = false
       }
       if isNext {
-        var author = state.authors[name.author] ?? ShardState.AuthorState()
-        change.willChange(name.author, in: state)
+        var partCount = state.authors[name.author]?.partCount ?? 0
         if part.isContinued {
-          author.partCount += 1
-          guard author.partCount < RecordPart.mostCount else { throw Alarm.unreadable(name) }
+          partCount += 1
+          guard partCount < RecordPart.mostCount else { throw Alarm.unreadable(name) }
           try tables.keepShare(part.share, name, at: entry.sequence)
         } else {
-          let earlier = author.partCount > 0 ? try tables.shares(of: name.author) : []
+          let earlier = partCount > 0 ? try tables.shares(of: name.author) : []
           guard let whole = try? Record(decoding: earlier.flatMap { $0 } + part.share) else {
             throw Alarm.unreadable(name)
           }
-          if author.partCount > 0 {
-            try tables.dropShares(of: name.author, at: entry.sequence)
-          }
-          author.partCount = 0
+          partCount = 0
           record = whole
         }
-        author.number = name.number
-        state.authors[name.author] = author
+        author = ShardState.AuthorState(number: name.number, partCount: partCount)
       }
     }
     var clock = TimetokenRule(
@@ -67,8 +63,16 @@ extension Applier {
     if let record {
       let before = clock.highWater
       try tables.apply(record, name, at: entry.sequence, in: state, &clock)
+      if state.authors[name.author]?.partCount ?? 0 > 0 {
+        try tables.dropShares(of: name.author, at: entry.sequence)
+      }
       state.apply(record, at: entry.sequence, &change, &clock, rules)
       outcomes.append(.applied(name, record, timetokens: before...clock.highWater))
+    }
+    // After all that can raise an alarm: the batch is stored up to the record before it.
+    if let author {
+      change.willChange(name.author, in: state)
+      state.authors[name.author] = author
     }
     state.values.highWater = clock.highWater
     state.values.position = entry.sequence

@@ -115,14 +115,19 @@ package struct LeaseTable: Sendable {
   }
 
   /// Notes that a settlement is in the outbox.
-  package mutating func begin(_ key: Key, as name: RecordNumber) { held[key]?.settlement = name }
+  ///
+  /// Nothing if the lease is not held any more: its message can be another's by now.
+  package mutating func begin(_ lease: LeaseID, as name: RecordNumber) {
+    guard let key = keys[lease], held[key]?.lease == lease else { return }
+    held[key]?.settlement = name
+  }
 
   /// Changes the end of a lease.
   ///
-  /// - Returns: false if it is not held any more.
-  package mutating func extend(_ lease: LeaseID, until: Duration) -> Bool {
+  /// - Returns: false if it is not held any more, or has ended: its end is possibly being written.
+  package mutating func extend(_ lease: LeaseID, until: Duration, now: Duration) -> Bool {
     guard let key = keys[lease], let found = held[key], found.lease == lease,
-      found.settlement == nil
+      found.settlement == nil, found.until > now
     else {
       return false
     }

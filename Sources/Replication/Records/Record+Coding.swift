@@ -141,6 +141,7 @@ extension Settlement {
     writer.append(lease)
     writer.append(epoch)
     outcome.write(to: &writer)
+    writer.appendOptional(due) { $0.append(UInt64(bitPattern: $1)) }
   }
 
   fileprivate init(_ reader: inout RecordReader) throws(RecordError) {
@@ -149,6 +150,9 @@ extension Settlement {
     lease = try reader.identifier()
     epoch = try reader.identifier()
     outcome = try Outcome(&reader)
+    due = try reader.optional { (reader) throws(RecordError) in
+      Int64(bitPattern: try reader.number())
+    }
   }
 }
 

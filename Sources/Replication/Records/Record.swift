@@ -93,14 +93,18 @@ package struct Settlement: Sendable, Hashable {
   /// The epoch in which the lease was given.
   package var epoch: EpochID
   package var outcome: Outcome
+  /// Of a release: no owner leases the message before this time of the wall clock, in units of 100 ns since 1970.
+  package var due: Int64?
 
   package init(
-    consumer: String, message: MessageOrigin, lease: LeaseID, epoch: EpochID, outcome: Outcome
+    consumer: String, message: MessageOrigin, lease: LeaseID, epoch: EpochID, outcome: Outcome,
+    due: Int64? = nil
   ) {
     self.consumer = consumer
     self.message = message
     self.lease = lease
     self.epoch = epoch
     self.outcome = outcome
+    self.due = due
   }
 }

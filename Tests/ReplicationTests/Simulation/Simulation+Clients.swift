@@ -99,8 +99,7 @@ extension Simulation {
     guard let name = write(.settlement(settlement), index) else { return }
     settlementLeases[name] = settlement.lease
     nodes[index].settlements[name] = (settlement.lease, worker)
-    nodes[index].leases.begin(
-      LeaseTable.Key(consumer: settlement.consumer, message: settlement.message), as: name)
+    nodes[index].leases.begin(settlement.lease, as: name)
   }
 
   /// A worker asks for messages.

@@ -16,10 +16,12 @@ package final class TestShard: Sendable {
   private let ring: SecretBytes
 
   package init(
+    keyCount: Int = 1,
     preparing prepare: @escaping @Sendable (MessagingEngine) async throws -> Void = { _ in }
   ) throws {
     self.prepare = prepare
-    let ring = KeyRing(newShard: .unshared())
+    var ring = KeyRing(newShard: .unshared())
+    for _ in 1..<keyCount { try ring.addKey(from: .unshared()) }
     shard = ring.shard
     self.ring = ring.encodedBytes()
   }
@@ -119,7 +121,15 @@ package final class TestNode: Sendable {
         "SELECT * FROM deduplication", "SELECT * FROM replication_origin",
         "SELECT * FROM replication_lease", "SELECT * FROM replication_member",
         "SELECT state FROM replication_state", "SELECT timetoken_high_water FROM engine",
-      ].flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
+      ].flatMap { sql in
+        try Row.fetchAll(db, sql: sql).map { row in
+          row.map { _, value in
+            // A blob's description has its size alone.
+            if case .blob(let data) = value.storage { return data.base64EncodedString() }
+            return value.description
+          }.joined(separator: "|")
+        }
+      }
     }
   }
 }

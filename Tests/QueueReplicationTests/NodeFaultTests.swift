@@ -1,0 +1,371 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import QueueReplication
+import Replication
+import ReplicationFixture
+import Synchronization
+import TestSupport
+import Testing
+import VaultCrypto
+
+@Suite struct NodeFaultTests {
+  @Test func `a settlement whose transaction fails is written again`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish((0..<4).map { Message("\($0)") })
+    let deliveries = try await node.engine.receive(
+      from: .orders, maximumCount: 4, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(deliveries.count == 4)
+    let fault = try CommitFault(of: node.pool) { $0.outbox >= 4 }
+    let error = await #expect(throws: EngineError.self) {
+      try await node.engine.acknowledge(deliveries.map(\.token))
+    }
+    #expect(error?.code == .diskFull)
+    fault.end()
+    try await node.engine.acknowledge(deliveries.map(\.token))
+    #expect(try await node.texts(of: .orders) == [])
+    await node.stop()
+  }
+
+  @Test func `a node goes on after the log could not be applied`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    let b = try await TestNode(shard, member: 2)
+    try await a.engine.publish(Message("one"))
+    for isUnknown in [false, true] {
+      let fault = try CommitFault(of: b.pool, isUnknown: isUnknown) { $0.tail > 0 }
+      try await b.engine.post(Message("two"))
+      try await a.engine.publish(Message("three"))
+      try await eventually("a failed transaction") { fault.count > 0 }
+      fault.end()
+    }
+    try await expectEqual(a, b)
+    let texts = try await b.texts(of: .orders)
+    #expect(texts.sorted() == ["one", "three", "three", "two", "two"])
+    #expect(try await b.engine.publish(Message("four")) > Timetoken(unchecked: 0))
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `of two processes with one author, one stops`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish(Message("one"))
+    let own = try #require(shard.log.records.last { shard.body(of: $0)?.isCommit == true })
+    try shard.append(
+      (
+        .commit([PublishedMessage(channel: "orders", content: [])]),
+        RecordNumber(own.name.author, own.name.number + 9)
+      ))
+    let error = try #require(await node.end() as? ReplicationError)
+    #expect(error.code == .duplicated)
+    await node.stop()
+  }
+
+  @Test func `a record that stops a node is not counted as applied`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish(Message("one"))
+    let author = AuthorID(7)
+    let commit = LogRecord.Body.commit([
+      PublishedMessage(channel: "orders", content: Message("two").content(at: 0))
+    ])
+    let unreadable = LogRecord.Body.commit([PublishedMessage(channel: "orders", content: [99])])
+    try shard.append(
+      (commit, RecordNumber(author, 1)), (commit, RecordNumber(author, 2)),
+      (unreadable, RecordNumber(author, 3)))
+    #expect((await node.end() as? ReplicationError)?.code == .alarm)
+    let number = try await node.pool.read { db in
+      try Int.fetchOne(
+        db, sql: "SELECT number FROM replication_author WHERE author = ?",
+        arguments: [Data(author.bytes)])
+    }
+    #expect(number == 2)
+    #expect(try await node.texts(of: .orders) == ["one", "two", "two"])
+    await node.stop()
+  }
+
+  @Test func `a publication that no record can carry is refused`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    let error = await #expect(throws: EngineError.self) {
+      try await node.engine.post(Array(repeating: Message(""), count: 100_001))
+    }
+    #expect(error?.code == .invalidArgument)
+    let large = Message(String(repeating: "x", count: 900_000))
+    let other = await #expect(throws: EngineError.self) {
+      try await node.engine.post(Array(repeating: large, count: 40))
+    }
+    #expect(other?.code == .invalidArgument)
+    try await node.engine.publish(Message("one"))
+    #expect(try await node.texts(of: .orders) == ["one"])
+    await node.stop()
+  }
+
+  @Test func `publishers at the same time do not make a record that no one reads`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    let batch = (0..<9_000).map { _ in Message("") }
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<14 { group.addTask { try await node.engine.post(batch) } }
+      try await group.waitForAll()
+    }
+    let large = (0..<9).map { _ in Message(String(repeating: "x", count: 1_000_000)) }
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<5 { group.addTask { try await node.engine.post(large) } }
+      try await group.waitForAll()
+    }
+    try await eventually(within: .seconds(60), "all there") {
+      try await node.engine.statistics().messageCount == 14 * 9_000 + 45
+    }
+    await node.stop()
+  }
+
+  @Test func `settling many leases waits once while the log is down`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1) { $0.patience = .milliseconds(500) }
+    try await node.engine.publish((0..<10).map { Message("\($0)") })
+    let deliveries = try await node.engine.receive(
+      from: .orders, maximumCount: 10, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    shard.log.setDown(true)
+    let start = ContinuousClock.now
+    let error = await #expect(throws: EngineError.self) {
+      try await node.engine.acknowledge(deliveries.map(\.token))
+    }
+    #expect(error?.code == .outcomeUnknown)
+    #expect(ContinuousClock.now - start < .seconds(2))
+    shard.log.setDown(false)
+    try await eventually("acknowledged") { try await node.texts(of: .orders) == [] }
+    await node.stop()
+  }
+
+  @Test func `a worker is not told that a settlement is lost which counts`() async throws {
+    let shard = try TestShard()
+    var a = try await TestNode(shard, member: 1)
+    try await eventually("an owner") { a.node.isOwner }
+    let b = try await TestNode(shard, member: 2) {
+      $0.requestPatience = .milliseconds(200)
+      $0.patience = .milliseconds(500)
+    }
+    try await b.engine.publish(Message("one"))
+    let delivery = try #require(
+      try await b.engine.receive(
+        from: .orders, lease: .milliseconds(400), waitingUpTo: .seconds(10)
+      ).first)
+    // The owner gets the settlement, and its reply and the log do not reach the worker's node.
+    b.log.setCutOff(true)
+    try await Task.sleep(for: .milliseconds(100))
+    let owner = a.member
+    shard.exchange.setLoss { _, bytes in Array(bytes.dropFirst(22).prefix(16)) == owner.bytes }
+    let unanswered = await #expect(throws: EngineError.self) {
+      try await b.engine.acknowledge(delivery.token)
+    }
+    #expect(unanswered?.code == .outcomeUnknown)
+    try await eventually("it counts") { try await a.texts(of: .orders) == [] }
+    let folder = await a.stop()
+    a = try await TestNode(shard, member: 1, folder: folder)
+    shard.exchange.setLoss(nil)
+    let unknown = await #expect(throws: EngineError.self) {
+      try await b.engine.acknowledge(delivery.token)
+    }
+    #expect(unknown?.code == .outcomeUnknown)
+    b.log.setCutOff(false)
+    try await eventually("it is done") {
+      (try? await b.engine.acknowledge(delivery.token)) != nil
+    }
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `a receive does not change the limit of a consumer that it does not know`()
+    async throws
+  {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    let b = try await TestNode(shard, member: 2)
+    try await a.engine.publish(Message("one"))
+    try await expectEqual(a, b)
+    b.log.setCutOff(true)
+    // A read that has begun ends.
+    try await Task.sleep(for: .milliseconds(100))
+    try await a.engine.addConsumer(.default, of: .orders, maximumAttempts: 3)
+    async let received = b.engine.receive(from: .orders, lease: .milliseconds(400))
+    try await Task.sleep(for: .milliseconds(100))
+    b.log.setCutOff(false)
+    _ = try await received
+    try await expectEqual(a, b)
+    let consumers = try await a.engine.statistics(of: .orders)?.consumers
+    #expect(consumers?.map(\.maximumAttempts) == [3])
+    await a.stop()
+    await b.stop()
+  }
+
+  @Test func `the delay of a released message outlives the owner`() async throws {
+    let shard = try TestShard()
+    let a = try await TestNode(shard, member: 1)
+    try await eventually("an owner") { a.node.isOwner }
+    let b = try await TestNode(shard, member: 2)
+    try await a.engine.publish([Message("late"), Message("soon")])
+    let deliveries = try await b.engine.receive(
+      from: .orders, maximumCount: 2, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(deliveries.map(\.text) == ["late", "soon"])
+    try await b.engine.release(deliveries[0].token, after: .seconds(30))
+    try await b.engine.release(deliveries[1].token, after: .milliseconds(1))
+    try await expectEqual(a, b)
+    await a.stop()
+    let again = try await b.engine.receive(
+      from: .orders, maximumCount: 2, lease: .milliseconds(400), waitingUpTo: .seconds(10))
+    #expect(again.map(\.text) == ["soon"])
+    #expect(
+      try await b.engine.statistics(of: .orders)?.consumers.map(\.delayedCount) == [1])
+    await b.stop()
+  }
+
+  @Test func `nothing stays of a message that all consumers have acknowledged`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish([Message("one"), Message("two")])
+    let delivery = try #require(
+      try await node.engine.receive(
+        from: .orders, lease: .milliseconds(400), waitingUpTo: .seconds(10)
+      ).first)
+    try await node.engine.acknowledge(delivery.token)
+    let count = try await node.pool.read {
+      try Int.fetchOne($0, sql: "SELECT count(*) FROM replication_origin")
+    }
+    #expect(count == 1)
+    await node.stop()
+  }
+
+  @Test func `a node whose transactions fail reports the keys of its tail`() async throws {
+    let shard = try TestShard(keyCount: 2)
+    let node = try await TestNode(shard, member: 1) {
+      $0.syncInterval = .seconds(60)
+      $0.reportInterval = .milliseconds(100)
+    }
+    try await node.engine.publish(Message("under the older key"))
+    try await eventually("a report") { !shard.reportedKeys.isEmpty }
+    try shard.append((.keySwitch(2), RecordNumber(AuthorID(8), 1)))
+    try await eventually("the newer key is used") {
+      shard.log.records.last { shard.body(of: $0)?.isReport == true }?.key == 2
+    }
+    for _ in 0..<5 {
+      let count = shard.reportedKeys.count
+      let fault = try CommitFault(of: node.pool) { $0.tail > 0 }
+      try await Task.sleep(for: .milliseconds(500))
+      fault.end()
+      // Unless a report was under way when the transactions began to fail.
+      if shard.reportedKeys.count > count { break }
+      try await Task.sleep(for: .milliseconds(200))
+    }
+    #expect(Set(shard.reportedKeys) == [1])
+    await node.stop()
+  }
+}
+
+private typealias LogRecord = Replication.Record
+
+extension TestShard {
+  /// Appends what another author writes.
+  fileprivate func append(_ records: (LogRecord.Body, RecordNumber)...) throws {
+    let seal = RingSeal(try keyRing(), random: .unshared())
+    try log.append(
+      records.map { body, name in
+        let part = RecordPart(
+          isContinued: false, follows: nil, share: LogRecord(time: 0, body).encoded)
+        return try seal.seal(part.bytes, as: name, under: 1)
+      })
+  }
+
+  fileprivate func body(of record: SealedRecord) -> LogRecord.Body? {
+    guard let ring = try? keyRing(),
+      let bytes = try? RingSeal(ring, random: .unshared()).open(record),
+      let part = try? RecordPart(decoding: bytes)
+    else { return nil }
+    return (try? LogRecord(decoding: part.share))?.body
+  }
+
+  /// The oldest keys that the reports in the log name.
+  fileprivate var reportedKeys: [UInt32] {
+    log.records.compactMap { record in
+      if case .report(_, _, _, _, let oldestKey) = body(of: record) { oldestKey } else { nil }
+    }
+  }
+}
+
+extension LogRecord.Body {
+  fileprivate var isCommit: Bool { if case .commit = self { true } else { false } }
+  fileprivate var isReport: Bool { if case .report = self { true } else { false } }
+}
+
+/// Has transactions fail when they are committed.
+private final class CommitFault: TransactionObserver, Sendable {
+  /// The rows that a transaction has inserted into these tables.
+  struct Inserted {
+    var outbox = 0
+    var tail = 0
+  }
+
+  private struct State {
+    var inserted = Inserted()
+    var count = 0
+    var isOver = false
+  }
+
+  private let state = Mutex(State())
+  private let fails: @Sendable (Inserted) -> Bool
+  private let isUnknown: Bool
+
+  /// - Parameters:
+  ///   - pool: its transactions fail.
+  ///   - isUnknown: whether it is unknown if the transaction is on the disk.
+  ///   - fails: says which transactions fail.
+  init(
+    of pool: DatabasePool, isUnknown: Bool = false,
+    _ fails: @escaping @Sendable (Inserted) -> Bool
+  ) throws {
+    self.isUnknown = isUnknown
+    self.fails = fails
+    pool.add(transactionObserver: self)
+    // An observer learns nothing of statements that the engine runs itself.
+    try pool.writeWithoutTransaction { db in
+      for table in ["outbox", "tail"] {
+        let name = "note_\(table)_\(UInt32.random(in: 0...(.max)))"
+        db.add(
+          function: DatabaseFunction(name, argumentCount: 0) { [weak self] _ in
+            self?.state.withLock {
+              if table == "tail" { $0.inserted.tail += 1 } else { $0.inserted.outbox += 1 }
+            }
+            return nil
+          })
+        try db.execute(
+          sql: """
+            CREATE TEMP TRIGGER \(name) AFTER INSERT ON main.replication_\(table)
+            BEGIN SELECT \(name)(); END
+            """)
+      }
+    }
+  }
+
+  /// How many have failed.
+  var count: Int { state.withLock(\.count) }
+
+  /// No more of them fail.
+  func end() { state.withLock { $0.isOver = true } }
+
+  func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+  func databaseDidChange(with event: DatabaseEvent) {}
+
+  func databaseWillCommit() throws {
+    try state.withLock { state in
+      guard !state.isOver, fails(state.inserted) else { return }
+      state.count += 1
+      throw DatabaseError(resultCode: isUnknown ? .SQLITE_IOERR : .SQLITE_FULL)
+    }
+  }
+
+  func databaseDidCommit(_ db: Database) { state.withLock { $0.inserted = Inserted() } }
+  func databaseDidRollback(_ db: Database) { state.withLock { $0.inserted = Inserted() } }
+}
