@@ -84,7 +84,7 @@ import Testing
     let node = try await TestNode(shard, member: 1) {
       $0.readWait = NodeConfiguration().readWait
       $0.longestBlindness = NodeConfiguration().longestBlindness
-      $0.ownership.silence = .seconds(60)
+      $0.ownership.heartbeatInterval = .seconds(60)
     }
     try await eventually("it has read") { node.node.isCurrent }
     let end = ContinuousClock.now + .seconds(2)
