@@ -40,6 +40,7 @@ private final class MemberHome: Sendable {
     let time = try SystemTimeSource()
     var configuration = TestShard.configuration
     configuration.serverTables = ["note"]
+    configuration.reportInterval = .milliseconds(100)
     let member = try await MemberNode.start(
       engine, of: home, vault: vault, configuration: configuration, time: time
     ) { _, _ in
@@ -237,6 +238,62 @@ private final class MemberHome: Sendable {
     #expect(try await joiner.texts(engine) == ["own"])
     #expect(!engine.isReplicated)
     try await engine.stop()
+  }
+
+  @Test func `all members get a new key, switch to it, and drop the old one`() async throws {
+    let first = try await MemberHome(in: folder, "first")
+    let second = try await MemberHome(in: folder, "second")
+    try await first.provision()
+    let request = try await second.request()
+    let (bytes, confirmed) = (request.bytes, try request.fingerprint())
+    let invitation = try await first.whileReplicating(over: log) { _, _ in
+      try await first.asCommand { [copy] _, writer in
+        try await Membership.invite(
+          bytes, confirmed: confirmed, by: writer, of: first.home, vault: first.vault,
+          sharing: sharedItem, copyingTo: copy)
+      }
+    }
+    let joining = try await second.engine()
+    try await Membership.join(
+      invitation.bytes, confirmed: invitation.fingerprint, copy: copy, joining,
+      vault: second.vault, sharing: sharedItem)
+    try await joining.stop()
+
+    #expect(try await NodeVault(first.vault).addKey() == 2)
+    try await first.whileReplicating(over: log) { engine, _ in
+      try await second.whileReplicating(over: log) { _, _ in
+        // The second one has not got it.
+        let error = await #expect(throws: EngineError.self) {
+          try await first.asCommand { _, writer in try await writer.switchKey(to: 2) }
+        }
+        #expect(error?.code == .invalidArgument)
+      }
+      let handed = try await Membership.handOn(
+        to: bytes, confirmed: confirmed, vault: first.vault, sharing: sharedItem)
+      try await Membership.takeKeys(
+        of: handed.bytes, confirmed: handed.fingerprint, vault: second.vault)
+      try await second.whileReplicating(over: log) { other, _ in
+        try await eventually("both have said that they have the key") {
+          try await first.asCommand { _, writer in
+            (try? await writer.switchKey(to: 2)) != nil
+          }
+        }
+        try await engine.publish(Message("under the new key"))
+        #expect(log.records.last { $0.key == 2 } != nil)
+        try await eventually("no member needs the old key") {
+          try await first.asCommand { _, writer in
+            (try? await writer.dropKeys(before: 2)) != nil
+          }
+        }
+        try await eventually("the other one reads it") {
+          try await second.texts(other).last == "under the new key"
+        }
+      }
+    }
+    try await first.whileReplicating(over: log) { engine, _ in
+      #expect(try await NodeVault(first.vault).cluster().ring.keyNumbers == 2...2)
+      try await engine.publish(Message("after the drop"))
+    }
   }
 
   @Test func `one process replicates a home`() async throws {

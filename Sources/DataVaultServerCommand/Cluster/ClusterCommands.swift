@@ -25,7 +25,8 @@ struct ClusterCommand: AsyncParsableCommand {
     subcommands: [
       ClusterIdentityCommand.self, ClusterProvisionCommand.self, ClusterRequestCommand.self,
       ClusterInviteCommand.self, ClusterJoinCommand.self, ClusterStatusCommand.self,
-      ClusterVerifyCommand.self, ClusterRemoveCommand.self, ClusterLeaveCommand.self,
+      ClusterVerifyCommand.self, ClusterKeyCommand.self, ClusterRemoveCommand.self,
+      ClusterLeaveCommand.self,
     ])
 }
 

@@ -300,13 +300,14 @@ extension EngineSchema {
   /// The names of triggers on the engine's tables.
   ///
   /// The engine makes none, and each would take part in what it writes. Those on an application's own tables are the
-  /// application's.
+  /// application's. A home that is one of several has the one that replication has made.
   static func foreignTriggers(of db: Database) throws -> [String] {
     let tables = try expectedTables().map(\.name)
     return try String.fetchAll(
       db,
       sql: """
-        SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN
+        SELECT name FROM sqlite_schema WHERE type = 'trigger'
+          AND name <> 'replication_origin_removal' AND lower(tbl_name) IN
           (\(tables.map { "'\($0)'" }.joined(separator: ", "))) ORDER BY name
         """)
   }

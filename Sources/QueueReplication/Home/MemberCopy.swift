@@ -32,8 +32,8 @@ package enum MemberCopy {
         let entries = try Row.fetchAll(
           source,
           sql: """
-            SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'index')
-            ORDER BY type DESC, rowid
+            SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'index', 'trigger')
+            ORDER BY type = 'trigger', type = 'index', rowid
             """)
         for entry in entries {
           guard let sql = entry["sql"] as String?, !ownTables.contains(entry["name"]) else {

@@ -49,6 +49,11 @@ package final class MemberNode: Sendable {
     connect: (borrowing NodeVault.Cluster, borrowing NodeKeys) async throws -> Connection
   ) async throws -> MemberNode {
     let secrets = NodeVault(vault)
+    // What the log has dropped where no broker forgets it is needed by none.
+    try await secrets.removeKeys(
+      before: engine.access.read(during: "reading the keys") { db in
+        try StoredState.load(db, now: .zero).safeValues.oldestKey
+      })
     let cluster = try await secrets.cluster()
     let keys = try await secrets.keys()
     let member = try await engine.access.read(

@@ -69,10 +69,42 @@ package enum Membership {
     try await DatabaseCoordinator(home: home).copyDatabase(
       of: vault, to: path, key: cluster.ring.copyKey(for: request.member),
       anchorStorage: EngineAnchorStorage())
+    return try await invitation(to: request, secrets, sharing: item)
+  }
+
+  /// Hands the ring on to another member, after it has got a new key.
+  ///
+  /// The parameters are those of ``invite(_:confirmed:by:of:vault:sharing:copyingTo:)``.
+  package static func handOn(
+    to request: [UInt8], confirmed: Fingerprint, vault: Vault, sharing item: String
+  ) async throws -> Invitation {
+    let request = try JoinRequest(parsing: request)
+    guard try request.fingerprint() == confirmed else { throw JoinError.otherRequestFingerprint }
+    return try await invitation(to: request, NodeVault(vault), sharing: item)
+  }
+
+  private static func invitation(
+    to request: JoinRequest, _ secrets: NodeVault, sharing item: String
+  ) async throws -> Invitation {
+    let cluster = try await secrets.cluster()
     let settings = JoinerSettings(
       cluster.settings, applicationsKey: try await secrets.shared(item))
     return try Invitation(
       to: request, cluster.ring, settings: settings.encoded(), random: .system)
+  }
+
+  /// Takes the newer keys of a ring that another member has handed on.
+  ///
+  /// - Throws: `JoinError`, `KeyRingError`; the errors of the vault.
+  package static func takeKeys(
+    of invitation: [UInt8], confirmed: Fingerprint, vault: Vault
+  ) async throws {
+    let secrets = NodeVault(vault)
+    let keys = try await secrets.keys()
+    let contents = try Invitation(parsing: invitation).open(
+      with: keys, member: keys.member(), confirmed: confirmed)
+    let settings = try await secrets.cluster().settings
+    try await secrets.store(contents.ring, settings)
   }
 
   /// Makes a home without messages the member that an invitation is for.

@@ -47,6 +47,24 @@ package struct NodeVault: Sendable {
     try await store(settings)
   }
 
+  /// Adds a key to the ring, under which nothing is sealed before a key switch.
+  ///
+  /// - Returns: its number.
+  package func addKey() async throws -> UInt32 {
+    var ring = try await cluster().ring.copy()
+    try ring.addKey(from: .system)
+    try await vault.set(ring.encodedBytes(), kind: .binary, for: KeyRing.itemName)
+    return ring.keyNumbers.upperBound
+  }
+
+  /// Removes the keys of the ring before a number.
+  func removeKeys(before number: UInt32) async throws {
+    var ring = try await cluster().ring.copy()
+    guard ring.keyNumbers.lowerBound < number else { return }
+    ring.removeKeys(before: number)
+    try await vault.set(ring.encodedBytes(), kind: .binary, for: KeyRing.itemName)
+  }
+
   /// Stores the settings.
   package func store(_ settings: ClusterSettings) async throws {
     try await vault.set(

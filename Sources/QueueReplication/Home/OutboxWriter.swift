@@ -67,6 +67,37 @@ package final class OutboxWriter: EngineReplica {
     try await write(.leave(member))
   }
 
+  /// Lets all members seal under a key from now on, if each has said that it has it.
+  ///
+  /// - Throws: `invalidArgument` if one has not.
+  package func switchKey(to key: UInt32) async throws(EngineError) {
+    try await write(.keySwitch(key))
+    try await require("switched to key \(key): not every member has said that it has it") {
+      $0.key >= key
+    }
+  }
+
+  /// Lets all members skip what is sealed under older keys, if none of them needs one.
+  ///
+  /// - Throws: `invalidArgument` if one does.
+  package func dropKeys(before key: UInt32) async throws(EngineError) {
+    try await write(.keyDrop(key))
+    try await require("dropped the keys before \(key): a member still needs one") {
+      $0.oldestKey >= key
+    }
+  }
+
+  private func require(
+    _ fault: String, _ holds: @escaping @Sendable (ShardState.Values) -> Bool
+  ) async throws(EngineError) {
+    let values = try await access.read(during: "reading the keys", StoredState.values)
+    guard holds(values) else {
+      throw EngineError(
+        .invalidArgument, "the members have not \(fault)",
+        hint: "hand the key on to all, restart their servers, and try again after a minute")
+    }
+  }
+
   /// Writes a record, and waits until it is applied.
   private func write(_ body: Record.Body) async throws(EngineError) {
     let name = try await database.write([body])[0]

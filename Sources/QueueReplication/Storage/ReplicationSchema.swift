@@ -122,7 +122,7 @@ package enum ReplicationSchema {
 
   /// Removes the tables of a home that has left its shard: its messages stay.
   package static func remove(_ db: Database) throws {
-    try db.execute(sql: "DROP TRIGGER replication_origin_removal")
+    try db.execute(sql: "DROP TRIGGER IF EXISTS replication_origin_removal")
     let tables = try String.fetchAll(
       db,
       sql: """
