@@ -81,7 +81,7 @@ final class RequestReplies: Sendable {
       subscriptions.append(
         try BrokerSubscription(connection, served.subject) {
           [weak connection, sender] _, bytes, reply in
-          // Another subject could be one of the brokers' own, at which the node can do more than who asks.
+          // Another subject could be one of the brokers' own, at which the node can do more than its requester.
           guard let reply, reply.hasPrefix("\(inboxes)."), let connection else { return }
           served.answer(bytes) { answer in
             Task { try? await sender.publish(answer, to: reply, over: connection) }

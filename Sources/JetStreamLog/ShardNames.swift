@@ -31,7 +31,7 @@ package struct ShardNames: Sendable, Equatable {
   /// What the subjects of answers begin with.
   var inboxes: String { "\(prefix).i" }
 
-  /// A subject for answers that no one can guess.
+  /// A subject for answers, which other clients cannot guess.
   func newInbox() -> String {
     "\(inboxes).\(String(UInt128.random(in: 0 ... .max), radix: 16))"
   }

@@ -91,7 +91,7 @@ struct BrokerFaultTests {
     let cluster = shard.cluster
     let log = try await shard.provisioned(replicas: 1)
     try log.append(try (1...10).map { try shard.record($0) })
-    try await eventually("all are stored") { try log.all().count == 10 }
+    #expect(try await log.all(10).count == 10)
     cluster.signal(0, SIGKILL)
     let older = cluster.store(of: 0) + "-older"
     try FileManager.default.copyItem(atPath: cluster.store(of: 0), toPath: older)

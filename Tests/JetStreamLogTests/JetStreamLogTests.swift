@@ -57,12 +57,11 @@ final class BrokerShard: Sendable {
 
 /// Waits until something holds.
 func eventually(
-  within limit: Duration = .seconds(30), _ what: String, _ body: () async throws -> Bool,
-  explain: () async throws -> String = { "" }
+  within limit: Duration = .seconds(30), _ what: String, _ body: () async throws -> Bool
 ) async throws {
   let end = ContinuousClock.now + limit
   while try await !body() {
-    if ContinuousClock.now > end { throw TimeoutError(what: "\(what) \(try await explain())") }
+    if ContinuousClock.now > end { throw TimeoutError(what: what) }
     try await Task.sleep(for: .milliseconds(50))
   }
 }
@@ -87,6 +86,18 @@ extension JetStreamLog {
   }
 }
 
+extension JetStreamLog {
+  /// All records, when there are so many.
+  func all(_ count: Int) async throws -> [LogEntry] {
+    var entries: [LogEntry] = []
+    try await eventually("the stream has \(count) records") {
+      entries = try await onBlockingThread("test.read") { try self.all() }
+      return entries.count >= count
+    }
+    return entries
+  }
+}
+
 @Suite(.enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)))
 struct JetStreamLogTests {
   private static var single: BrokerCluster.Options {
@@ -102,11 +113,10 @@ struct JetStreamLogTests {
     #expect(empty.entries.isEmpty && empty.first == 1 && empty.last == 0)
     let records = try (1...1200).map { try shard.record(UInt64($0)) }
     try log.append(records)
-    // Brokers acknowledge later.
-    try await eventually("all are stored") { try log.all().count == records.count }
-    let entries = try log.all()
-    let isSame = entries.map(\.record) == records && entries.map(\.sequence) == Array(1...1200)
-    #expect(isSame)
+    let entries = try await log.all(1200)
+    try #require(entries.count == 1200)
+    #expect(zip(entries, records).allSatisfy { $0.record == $1 })
+    #expect(zip(entries, UInt64(1)...).allSatisfy { $0.sequence == $1 })
     let batch = try log.read(at: 1199, mostBytes: 1 << 20, wait: .milliseconds(100))
     #expect(batch.entries.map(\.sequence) == [1199, 1200])
     // The leader and the consumer tell the same time of a record.
@@ -147,7 +157,7 @@ struct JetStreamLogTests {
     let shard = try BrokerShard(Self.single)
     let log = try await shard.provisioned(replicas: 1)
     try log.append(try (1...10).map { try shard.record($0) })
-    try await eventually("all are stored") { try log.all().count == 10 }
+    _ = try await log.all(10)
     try log.trim(through: 0)
     #expect(try log.all().count == 10)
     try log.trim(through: 6)
@@ -186,8 +196,7 @@ struct JetStreamLogTests {
     try log.append([
       try shard.record(1), SealedRecord(reading: Array("garbage".utf8)), try shard.record(2),
     ])
-    try await eventually("all are stored") { try log.all().count == 3 }
-    let entries = try log.all()
+    let entries = try await log.all(3)
     #expect(entries.map(\.record.name.number) == [1, 0, 2])
     #expect(entries[1].record.bytes == Array("garbage".utf8))
     log.close()
@@ -200,7 +209,7 @@ struct JetStreamLogTests {
     let shard = try BrokerShard(options)
     let log = try await shard.provisioned(replicas: 1, user: try keys.userKey())
     try log.append([try shard.record(1)])
-    try await eventually("it is stored") { try log.all().count == 1 }
+    #expect(try await log.all(1).count == 1)
     for other in [try shard.log(user: try NodeKeys(from: .system).userKey()), try shard.log()] {
       let error = #expect(throws: LogError.self) { try other.connect() }
       #expect(error?.code == .notPermitted)

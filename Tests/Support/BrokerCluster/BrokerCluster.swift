@@ -10,6 +10,12 @@ public final class BrokerCluster: Sendable {
     public var count = 3
     /// The nkeys that can log in; empty for all clients.
     public var users: [String] = []
+    /// The most bytes of all streams of a broker, as nats-server writes it.
+    ///
+    /// Default: 1 GiB.
+    public var mostFileBytes = "1GB"
+    /// What each of the users must not do, in the form of nats-server; nil for everything allowed.
+    public var permissions: String?
     /// The key of the brokers' own encryption at rest; nil for none.
     public var cipherKey: String?
     /// Certificate and key files for TLS; nil for none.
@@ -20,14 +26,14 @@ public final class BrokerCluster: Sendable {
   }
 
   private struct State: Sendable {
+    var options: Options
     var processes: [Int: Process] = [:]
   }
 
   private let folder = ScratchFolder()
-  private let options: Options
   private let ports: [UInt16]
   private let routes: [UInt16]
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   /// The program, which `scripts/install-dependencies --tests` unpacks, or DATAVAULT_NATS_SERVER names; nil without it.
   public static let program: String? = [
@@ -42,7 +48,7 @@ public final class BrokerCluster: Sendable {
 
   /// Starts the brokers.
   public init(_ options: Options = Options()) throws {
-    self.options = options
+    state = Mutex(State(options: options))
     ports = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
     routes = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
     for index in 0..<options.count { try start(index) }
@@ -55,9 +61,20 @@ public final class BrokerCluster: Sendable {
     }
   }
 
+  /// How brokers are configured that start from now on.
+  public func configure(_ change: (inout Options) -> Void) {
+    state.withLock { change(&$0.options) }
+  }
+
+  private var options: Options { state.withLock(\.options) }
+
+  /// The port of a broker for clients.
+  public func port(of index: Int) -> UInt16 { ports[index] }
+
   /// Where clients connect.
   public var addresses: [String] {
-    ports.map { "\(options.identity == nil ? "nats" : "tls")://127.0.0.1:\($0)" }
+    let options = options
+    return ports.map { "\(options.identity == nil ? "nats" : "tls")://127.0.0.1:\($0)" }
   }
 
   /// The directory of one broker's store.
@@ -84,6 +101,7 @@ public final class BrokerCluster: Sendable {
   }
 
   private func configuration(of index: Int) -> String {
+    let options = options
     var text = """
       server_name: \(name(of: index))
       listen: 127.0.0.1:\(ports[index])
@@ -91,7 +109,7 @@ public final class BrokerCluster: Sendable {
       jetstream {
         store_dir: "\(store(of: index))"
         max_mem: 64MB
-        max_file: 1GB
+        max_file: \(options.mostFileBytes)
 
       """
     if let key = options.cipherKey { text += "  cipher: chachapoly\n  key: \"\(key)\"\n" }
@@ -104,8 +122,9 @@ public final class BrokerCluster: Sendable {
         """
     }
     if !options.users.isEmpty {
-      text +=
-        "authorization { users: [\(options.users.map { "{ nkey: \($0) }" }.joined(separator: ", "))] }\n"
+      let limits = options.permissions.map { ", permissions: \($0)" } ?? ""
+      let users = options.users.map { "{ nkey: \($0)\(limits) }" }.joined(separator: ", ")
+      text += "authorization { users: [\(users)] }\n"
     }
     if let (certificate, key) = options.identity {
       text += "tls { cert_file: \"\(certificate)\", key_file: \"\(key)\" }\n"
