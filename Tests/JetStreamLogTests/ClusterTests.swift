@@ -64,14 +64,6 @@ private final class ClusterNode: Sendable {
     .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The deliveries that are not settled.
-  func open() async throws -> [String] {
-    try await pool.read { db in
-      try ["SELECT * FROM delivery", "SELECT * FROM position", "SELECT * FROM dead_letter"]
-        .flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
-    }
-  }
-
   /// What the log decides, to compare nodes.
   func rows() async throws -> [String] {
     try await pool.read { db in
@@ -185,10 +177,6 @@ struct ClusterTests {
     let all = texts.flatMap(\.self)
     try await eventually(within: .seconds(120), "all work is done") {
       witness.state.withLock { $0.done.count } == all.count
-    } explain: {
-      let missing = Set(all).subtracting(witness.state.withLock { $0.done })
-      return "\(missing.sorted()), owners \(a.node.isOwner) \(b.node.isOwner), positions "
-        + "\(a.node.position) \(b.node.position), \(try await a.open()) \(try await b.open())"
     }
     workers.cancel()
     await workers.value

@@ -35,8 +35,9 @@ import VaultCrypto
     let b = try await TestNode(shard, member: 2)
     try await a.engine.publish(Message("one"))
     for isUnknown in [false, true] {
-      let fault = try CommitFault(of: b.pool, isUnknown: isUnknown) { $0.tail > 0 }
+      // Before the fault: a publication can share a transaction with the log.
       try await b.engine.post(Message("two"))
+      let fault = try CommitFault(of: b.pool, isUnknown: isUnknown) { $0.tail > 0 }
       try await a.engine.publish(Message("three"))
       try await eventually("a failed transaction") { fault.count > 0 }
       fault.end()
