@@ -426,6 +426,7 @@ if let chosen = Context.environment["DATAVAULT_TESTS"]?.split(separator: ",").ma
 if Context.environment["DATAVAULT_FUZZ"] != nil {
   package.products.append(.library(name: "MessagingServer", targets: ["MessagingServer"]))
   package.products.append(.library(name: "Replication", targets: ["Replication"]))
+  package.products.append(.library(name: "QueueReplication", targets: ["QueueReplication"]))
 }
 
 // For `make docs` alone: dependents need no documentation tool.

@@ -4,7 +4,7 @@ import PackageDescription
 
 // A package of its own, because libFuzzer brings its own main function, which a normal build cannot
 // link. `make fuzz` builds it with `--sanitize=fuzzer`, and with DATAVAULT_FUZZ in the environment,
-// for the products MessagingServer and Replication.
+// for the products MessagingServer, Replication and QueueReplication.
 let package = Package(
   name: "Fuzz",
   dependencies: [
@@ -26,6 +26,7 @@ let package = Package(
         .product(name: "MessagingClient", package: "DataVault"),
         .product(name: "MessagingQueue", package: "DataVault"),
         .product(name: "MessagingServer", package: "DataVault"),
+        .product(name: "QueueReplication", package: "DataVault"),
         .product(name: "Replication", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "NIOCore", package: "swift-nio"),

@@ -5,7 +5,7 @@ internal import VaultCrypto
 public enum ReplicationProbe {
   /// The forms that have one encoding for each value.
   public enum Form: CaseIterable, Sendable {
-    case part, record, ring, nodeKeys, request, reply
+    case part, record, ring, nodeKeys, request, reply, shardValues, shardChange, recordPlace
   }
 
   /// Reads bytes and writes them again; nil if they are refused.
@@ -18,6 +18,9 @@ public enum ReplicationProbe {
       try? contents(of: NodeKeys(decoding: SecretBytes(copying: bytes)).encodedBytes())
     case .request: try? Request(decoding: bytes).encoded()
     case .reply: try? Reply(decoding: bytes).encoded()
+    case .shardValues: try? ShardState.Values(decoding: bytes).bytes
+    case .shardChange: try? ShardState.Change(decoding: bytes).bytes
+    case .recordPlace: try? RecordPlace(decoding: bytes).bytes
     }
   }
 

@@ -244,7 +244,7 @@ import VaultCrypto
     let shard = try TestShard(keyCount: 2)
     let node = try await TestNode(shard, member: 1) {
       $0.syncInterval = .seconds(60)
-      $0.reportInterval = .milliseconds(100)
+      $0.reportInterval = .milliseconds(400)
     }
     try await node.engine.publish(Message("under the older key"))
     try await eventually("a report") { !shard.reportedKeys.isEmpty }
@@ -252,25 +252,25 @@ import VaultCrypto
     try await eventually("the newer key is used") {
       shard.log.records.last { shard.body(of: $0)?.isReport == true }?.key == 2
     }
-    for _ in 0..<5 {
-      let count = shard.reportedKeys.count
-      let fault = try CommitFault(of: node.pool) { $0.tail > 0 }
-      try await Task.sleep(for: .milliseconds(500))
-      fault.end()
-      // Unless a report was under way when the transactions began to fail.
-      if shard.reportedKeys.count > count { break }
-      try await Task.sleep(for: .milliseconds(200))
+    let count = shard.reportedKeys.count
+    try await eventually("another report") { shard.reportedKeys.count > count }
+    try await Task.sleep(for: .milliseconds(50))
+    let fault = try CommitFault(of: node.pool) { $0.tail > 0 }
+    try await node.engine.post(Message("not applied"))
+    try await eventually("a failed transaction, and a report") {
+      fault.count > 0 && shard.reportedKeys.count > count + 1
     }
+    fault.end()
     #expect(Set(shard.reportedKeys) == [1])
     await node.stop()
   }
 }
 
-private typealias LogRecord = Replication.Record
+typealias LogRecord = Replication.Record
 
 extension TestShard {
   /// Appends what another author writes.
-  fileprivate func append(_ records: (LogRecord.Body, RecordNumber)...) throws {
+  func append(_ records: (LogRecord.Body, RecordNumber)...) throws {
     let seal = RingSeal(try keyRing(), random: .unshared())
     try log.append(
       records.map { body, name in

@@ -17,6 +17,7 @@ package struct RowChanges: Sendable, Hashable {
   ///
   /// - Throws: `damaged` if the bytes are not a changeset.
   package func inverted() throws -> RowChanges {
+    _ = try ChangesetReader.tables(of: bytes)
     var count: Int32 = 0
     var inverse: UnsafeMutableRawPointer?
     let result = unsafe bytes.withUnsafeBytes { bytes in
@@ -32,10 +33,15 @@ package struct RowChanges: Sendable, Hashable {
   ///
   /// - Parameter tables: a change of another table is refused.
   /// - Throws: ``Conflict`` if a row is not as the changes expect it; `damaged` if the bytes are no changeset, or
-  ///   change another table.
+  ///   change another table, or one that has other columns here.
   package func apply(to db: Database, in tables: Set<String>) throws {
     if bytes.isEmpty { return }
-    guard try changedTables().isSubset(of: tables) else { throw Self.damaged }
+    // SQLite passes over changes of a table that is another one here.
+    for (table, keys) in try ChangesetReader.tables(of: bytes) {
+      guard tables.contains(table), try db.tableExists(table),
+        try db.columns(in: table).map({ $0.primaryKeyIndex > 0 }) == keys
+      else { throw Self.damaged }
+    }
     let result = unsafe bytes.withUnsafeBytes { bytes in
       unsafe sqlite3changeset_apply_v2(
         db.sqliteConnection, Int32(bytes.count),
@@ -44,25 +50,6 @@ package struct RowChanges: Sendable, Hashable {
     }
     if result == SQLITE_ABORT { throw Conflict() }
     try Self.check(result)
-  }
-
-  /// The names of the tables that these change.
-  private func changedTables() throws -> Set<String> {
-    try unsafe bytes.withUnsafeBytes { bytes in
-      var iterator: OpaquePointer?
-      try Self.check(
-        unsafe sqlite3changeset_start(
-          &iterator, Int32(bytes.count), UnsafeMutableRawPointer(mutating: bytes.baseAddress)))
-      var tables: Set<String> = []
-      while unsafe sqlite3changeset_next(iterator) == SQLITE_ROW {
-        var name: UnsafePointer<CChar>?
-        var (columnCount, operation, isIndirect): (Int32, Int32, Int32) = (0, 0, 0)
-        unsafe sqlite3changeset_op(iterator, &name, &columnCount, &operation, &isIndirect)
-        if let name = unsafe name { unsafe tables.insert(String(cString: name)) }
-      }
-      try Self.check(unsafe sqlite3changeset_finalize(iterator))
-      return tables
-    }
   }
 
   fileprivate static func bytes(_ start: UnsafeMutableRawPointer?, _ count: Int32) -> [UInt8] {
@@ -75,7 +62,7 @@ package struct RowChanges: Sendable, Hashable {
     guard result == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: result)) }
   }
 
-  fileprivate static let damaged = EngineError(
+  static let damaged = EngineError(
     .damaged, "changes of rows cannot be read", hint: EngineError.damageHint)
 }
 

@@ -114,7 +114,7 @@ struct MessageTables: ReplicatedTables {
     let operation: QueueOperation
     do {
       operation = try QueueOperation(decoding: bytes, timetoken(of:))
-    } catch is RecordError {
+    } catch  where error is RecordError || error is EngineError {
       return .refused(EngineError(.invalidArgument, "an operation of the log cannot be read"))
     }
     do {

@@ -99,7 +99,9 @@ extension QueueOperation {
       let end = try reader.place()
       self = .purge(
         try channel(), after: start, before: end, count: Int(try reader.number(UInt32.self)))
-    case .cancel: self = .cancel(try reader.timetokens(timetoken) ?? [], of: try channel())
+    case .cancel:
+      guard let timetokens = try reader.timetokens(timetoken) else { throw RecordError.invalidFlag }
+      self = .cancel(timetokens, of: try channel())
     case .sweep:
       let start = try reader.place()
       self = .sweep(try channel(), after: start, count: Int(try reader.number(UInt32.self)))
@@ -114,7 +116,7 @@ extension QueueOperation {
       let before = try reader.requiredPlace()
       self = .removeChannels(application: name, before: before, try reader.numbers())
     case .reservePlaces:
-      self = .reservePlaces(count: Int64(clamping: try reader.number(UInt64.self)))
+      self = .reservePlaces(count: try reader.positive())
     }
     guard reader.isAtEnd else { throw RecordError.trailing }
   }
@@ -163,8 +165,15 @@ extension RecordWriter {
 }
 
 extension RecordReader {
+  fileprivate mutating func positive() throws(RecordError) -> Int64 {
+    guard let number = Int64(exactly: try number(UInt64.self)) else {
+      throw RecordError.outOfRange
+    }
+    return number
+  }
+
   fileprivate mutating func requiredPlace() throws(RecordError) -> Timetoken {
-    Timetoken(unchecked: Int64(clamping: try number(UInt64.self)))
+    Timetoken(unchecked: try positive())
   }
 
   fileprivate mutating func place() throws(RecordError) -> Timetoken? {
@@ -174,7 +183,7 @@ extension RecordReader {
   fileprivate mutating func numbers() throws(RecordError) -> [Int64] {
     let count: UInt32 = try number()
     var numbers: [Int64] = []
-    for _ in 0..<count { numbers.append(Int64(clamping: try number(UInt64.self))) }
+    for _ in 0..<count { numbers.append(try positive()) }
     return numbers
   }
 
@@ -197,9 +206,7 @@ extension RecordReader {
     var limits: [Int64?] = []
     for _ in 0..<3 {
       limits.append(
-        try optional { reader throws(RecordError) in
-          Int64(clamping: try reader.number(UInt64.self))
-        })
+        try optional { reader throws(RecordError) in try reader.positive() })
     }
     retention.maximumAge = limits[0].map { .nanoseconds(100) * $0 }
     retention.maximumMessageCount = limits[1].map { Int(clamping: $0) }

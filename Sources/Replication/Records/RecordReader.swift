@@ -83,6 +83,7 @@ package struct RecordError: Error, Sendable, Hashable {
   package static let trailing = RecordError(reason: "a record goes on after its last field")
   package static let invalidText = RecordError(reason: "a text of a record is not UTF-8")
   package static let invalidFlag = RecordError(reason: "a flag of a record is neither 0 nor 1")
+  package static let outOfRange = RecordError(reason: "a number of a record is out of range")
   package static let unknownKind = RecordError(
     reason: "a record is of a kind that this version does not know")
   package static let unknownVersion = RecordError(
