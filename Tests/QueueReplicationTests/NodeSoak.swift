@@ -121,7 +121,7 @@ final class NodeSoak: Sendable {
       if !goesOn { break }
       judge.noteFault()
       let slot = Int.random(in: 0..<settings.nodeCount, using: &random)
-      switch Int.random(in: 0..<7, using: &random) {
+      switch random.next(settings.syncInterval > .zero ? 12 : 6) {
       case 0:
         let member = MemberID(UInt128(slot + 1))
         node(slot)?.log.setCutOff(true)
@@ -152,7 +152,6 @@ final class NodeSoak: Sendable {
         try await pause(50...300, &random)
         shard.exchange.setLoss(nil)
       default:
-        guard settings.syncInterval > .zero else { break }
         let most = Int.random(in: 1...60, using: &random)
         judge.noteFault(
           undone: shard.log.forget(most, storedWithin: settings.syncInterval * 3 / 4))

@@ -39,7 +39,7 @@ final class PendingResults<Value: Sendable>: Sendable {
 
   /// Waits for a result.
   ///
-  /// - Parameter until: a caller whose time has ended does not wait.
+  /// - Parameter until: a caller does not wait after this time.
   /// - Returns: nil if it does not come in this time, if the caller's task is cancelled, or never: the node has
   ///   stopped.
   func result(of name: RecordNumber, until: Duration) async -> Value? {
