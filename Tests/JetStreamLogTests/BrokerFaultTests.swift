@@ -82,6 +82,31 @@ struct BrokerFaultTests {
     log.close()
   }
 
+  @Test func `a leader that hears no majority is not believed`() async throws {
+    let shard = try BrokerShard()
+    let log = try await shard.provisioned(replicas: 3)
+    let cluster = shard.cluster
+    let leader = try leader(of: log, in: cluster)
+    // Over the leader itself, which does not know for ten seconds that it has lost the others.
+    let node = try shard.log { $0.addresses = [cluster.addresses[leader]] }
+    try node.append([shard.record(1)])
+    #expect(try await node.all(1).count == 1)
+    for index in 0..<3 where index != leader { cluster.signal(index, SIGKILL) }
+    try await Task.sleep(for: .seconds(4))
+    let error = await #expect(throws: LogError.self) {
+      try await onBlockingThread("test.read") {
+        try node.read(at: 1, mostBytes: 1 << 20, wait: .milliseconds(10))
+      }
+    }
+    #expect(error?.message.contains("majority") == true, "\(error?.message ?? "")")
+    for index in 0..<3 where index != leader { try cluster.start(index) }
+    try await eventually("the log is readable again") {
+      (try? node.read(at: 1, mostBytes: 1 << 20, wait: .milliseconds(10)).last) == 1
+    }
+    node.close()
+    log.close()
+  }
+
   @Test func `a broker that comes back with an older store shows another record at a place`()
     async throws
   {

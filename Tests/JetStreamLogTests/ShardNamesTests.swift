@@ -1,8 +1,9 @@
-import JetStreamLog
 import Replication
 import TestSupport
 import Testing
 import VaultCrypto
+
+@testable import JetStreamLog
 
 @Suite struct ShardNamesTests {
   @Test func `the names are those of another implementation`() throws {
@@ -23,5 +24,13 @@ import VaultCrypto
     for name in [names.stream, names.records, names.requests(to: MemberID(1))] {
       #expect(!name.contains(id))
     }
+  }
+
+  @Test(arguments: [
+    ("2.9.10", 4), ("2.9.25", 3), ("2.10.27", 1), ("2.11.0", 2), ("2.11.15", 0), ("2.12.5", 1),
+    ("2.12.6", 0), ("2.9.10-beta.1", 4), ("3.0.0", 0), ("no version", 0), ("1.2", 0),
+  ])
+  func `a broker's version gives its warnings`(_ version: String, _ count: Int) {
+    #expect(BrokerGreeting.warnings(version: version).count == count)
   }
 }
