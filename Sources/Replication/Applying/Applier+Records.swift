@@ -24,10 +24,8 @@ extension Applier {
       isNext = false
     }
     // Only now is it opened: what is skipped can be sealed under a key that is gone.
-    if isNext {
-      guard let part = try? RecordPart(decoding: open(entry.record)) else {
-        throw Alarm.unreadable(name)
-      }
+    if isNext, let bytes = try opened(entry.record, open) {
+      guard let part = try? RecordPart(decoding: bytes) else { throw Alarm.unreadable(name) }
       if let follows = part.follows, rules.contains(.followsEarlierAuthor),
         state.lastNumber(of: follows.author) < follows.number
       {
@@ -50,6 +48,9 @@ extension Applier {
         }
         author = ShardState.AuthorState(number: name.number, partCount: partCount)
       }
+    } else if isNext {
+      outcomes.append(.gap(name))
+      isNext = false
     }
     var clock = TimetokenRule(
       highWater: state.values.highWater, time: record?.time ?? 0,
@@ -80,6 +81,24 @@ extension Applier {
     try append(
       Tail.Element(RecordPlace(entry), readAt: readAt, isApplied: isNext, before: change),
       entry.record, &tables)
+  }
+
+  /// The part in a record; nil for one that no member has sealed, which all members skip.
+  ///
+  /// Otherwise a client that can append could stop all of them.
+  private func opened(
+    _ record: SealedRecord, _ open: (SealedRecord) throws -> [UInt8]
+  ) throws -> [UInt8]? {
+    do {
+      return try open(record)
+    } catch let error as CryptoError {
+      if [.authenticationFailed, .invalidArgument].contains(error.code) { return nil }
+      throw error
+    } catch {
+      // Before a key is the shard's, not all members need to have it.
+      if record.key > state.values.key { return nil }
+      throw Alarm.unreadable(record.name)
+    }
   }
 
   /// The digest at a position that this member still knows.

@@ -111,7 +111,8 @@ package struct Applier: Sendable {
     case applied(RecordNumber, Record, timetokens: ClosedRange<Int64>)
     /// A record was skipped, because its author has used its number before.
     case repeated(RecordNumber)
-    /// A record was skipped, because records of its author before it are not in the log. The author sends again.
+    /// A record was skipped, because records of its author before it are not in the log, or because no member has
+    /// sealed it. The author sends again.
     case gap(RecordNumber)
     /// A record was skipped, because it is sealed under a key that is no longer used.
     case retiredKey(RecordNumber)
@@ -125,7 +126,7 @@ package struct Applier: Sendable {
     case trimmed(needed: UInt64, first: UInt64)
     /// The log differs from what was applied further back than brokers can forget.
     case foreignLog(at: UInt64)
-    /// The next record of its author does not open, or cannot be read.
+    /// The key of the next record of its author is missing, or what it has cannot be read.
     case unreadable(RecordNumber)
     /// A member that applied the same records has come to something else.
     case diverged(MemberID, at: UInt64)
