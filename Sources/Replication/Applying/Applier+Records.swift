@@ -23,6 +23,11 @@ extension Applier {
       outcomes.append(.retiredKey(name))
       isNext = false
     }
+    // Before the switch to a key, not all members need to have it.
+    if isNext, entry.record.key > state.values.key {
+      outcomes.append(.gap(name))
+      isNext = false
+    }
     // Only now is it opened: what is skipped can be sealed under a key that is gone.
     if isNext, let bytes = try opened(entry.record, open) {
       guard let part = try? RecordPart(decoding: bytes) else { throw Alarm.unreadable(name) }
@@ -95,8 +100,6 @@ extension Applier {
       if [.authenticationFailed, .invalidArgument].contains(error.code) { return nil }
       throw error
     } catch {
-      // Before a key is the shard's, not all members need to have it.
-      if record.key > state.values.key { return nil }
       throw Alarm.unreadable(record.name)
     }
   }
