@@ -190,11 +190,7 @@ import Testing
 
   @Test func `a recovery code opens the queue before and after rotate`() throws {
     let home = try TestHome.secured()
-    // A rotation needs the key of each slot that stays.
-    try home.run("slots", "remove", "messaging", "test", "--password-file", home.passwordFile)
-      .expect(0)
-    let added = try home.run(
-      "slots", "add", "messaging", "paper", "--recovery-code", "--password-file", home.passwordFile)
+    let added = try home.unlocked("slots", "add", "messaging", "paper", "--recovery-code")
     try home.folder.file("code", added.output)
     #expect(
       try byCode(home, "queue", "receive", "c", "--no-ack", "--lease", "1ms").text == "first\n")

@@ -10,8 +10,6 @@ struct TestHome {
   var path: String { folder.path("home") }
   var passwordFile: String { folder.path("password") }
   var wrongFile: String { folder.path("wrong") }
-  /// The key of a slot of the secured home's messaging vault.
-  private var keyFile: String { folder.path("key") }
   var database: String { path + "/messaging.db" }
 
   func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
@@ -55,19 +53,13 @@ struct TestHome {
     try run("create", id, "--new-password-file", passwordFile).expect(0)
   }
 
-  /// Runs `datavault` on this home, which opens its messaging vault without a question.
-  ///
-  /// A secured home is opened with its key file, because the password takes a derivation of 0.2 seconds in each of some
-  /// hundred commands.
+  /// Runs `datavault` on this home with the password.
   func unlocked(_ arguments: String..., input: String = "") throws -> Program {
     try unlocked(arguments, input: Array(input.utf8))
   }
 
   func unlocked(_ arguments: [String], input: [UInt8]) throws -> Program {
-    let source =
-      FileManager.default.fileExists(atPath: keyFile)
-      ? ["--unlock-key-file", keyFile] : ["--password-file", passwordFile]
-    return try Tool.run(arguments + ["--home", path] + source, input: input)
+    try Tool.run(arguments + ["--home", path, "--password-file", passwordFile], input: input)
   }
 
   /// Leases one message of channel "c", and returns its token.
@@ -111,20 +103,12 @@ struct TestHome {
     let home = try unsecured()
     let secured = try home.run("secure", "--new-password-file", home.passwordFile)
     try #require(secured.status == 0, "\(secured.errors)")
-    try home.folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
-    let slot = try home.run(
-      "slots", "add", "messaging", "test", "--new-slot-key-file", home.keyFile,
-      "--password-file", home.passwordFile)
-    try #require(slot.status == 0, "\(slot.errors)")
     return home
   }
 
   private static func copy(of original: TestHome) throws -> TestHome {
     let home = try fresh()
     try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
-    if FileManager.default.fileExists(atPath: original.keyFile) {
-      try FileManager.default.copyItem(atPath: original.keyFile, toPath: home.keyFile)
-    }
     return home
   }
 }
