@@ -81,7 +81,7 @@ extension ReplicationError {
     case .unreadable(let name):
       self.init(
         .alarm, "record \(name.number) of a member cannot be opened or read",
-        hint: "it was changed, or this node lacks its key; datavaultd cluster status shows keys")
+        hint: "if another member has a newer key, let it hand the key on: datavaultd cluster key")
     case .diverged(_, let position):
       self.init(
         .alarm, "another member has applied the same \(position) records to other rows",

@@ -92,6 +92,17 @@ private final class MemberHome: Sendable {
     return try JoinRequest(member: keys.member(), keys: keys)
   }
 
+  /// Tables, indexes and triggers.
+  func schema(_ engine: MessagingEngine) async throws -> [String] {
+    try await engine.read { db in
+      try String.fetchAll(
+        db,
+        sql:
+          "SELECT type || ' ' || name || ' ' || sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
+      )
+    }
+  }
+
   func texts(_ engine: MessagingEngine) async throws -> [String] {
     try await engine.read { db in
       try Data.fetchAll(db, sql: "SELECT payload FROM message ORDER BY timetoken")
@@ -139,6 +150,7 @@ private final class MemberHome: Sendable {
         try await eventually("both have all") {
           try await [first.texts(engine), second.texts(other)].allSatisfy { $0 == all }
         }
+        #expect(try await first.schema(engine) == second.schema(other))
         try await member.node.leave(within: .seconds(10))
       }
     }
@@ -168,6 +180,10 @@ private final class MemberHome: Sendable {
     try await engine.stop()
     let alone = try await home.engine()
     #expect(try await home.texts(alone) == ["in the log", "promised"])
+    // As after a kill between the database and the vault.
+    _ = try await NodeVault(home.vault).keys()
+    try await MemberNode.leaveAlone(alone, of: home.home, vault: home.vault, serverTables: [])
+    #expect(try await home.vault.itemNames().allSatisfy { !$0.name.hasPrefix("replication.") })
     try await alone.stop()
   }
 

@@ -281,7 +281,7 @@ struct ClusterLeaveCommand: AsyncParsableCommand, VaultAccess {
   func run() async throws {
     try confirmation.require("leave the cluster")
     try await runMember { engine, vault, home in
-      if !isAlone {
+      if !isAlone, engine.isReplicated {
         let member = try await ClusterBrokers.node(
           home, engine, vault, logger: engine.configuration.logger)
         let running = Task { try await member.run() }

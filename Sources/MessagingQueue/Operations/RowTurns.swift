@@ -68,7 +68,8 @@ extension MessagingEngine {
   /// - Parameters:
   ///   - tables: those that `body` changes; each has a primary key.
   ///   - body: as that of ``write(_:)``, but it can run more than once.
-  /// - Throws: the errors of ``write(_:)``; `busy` after ten tries; `outcomeUnknown` if the log does not answer: the change is in the outbox then, and takes effect later if its rows are as they were.
+  /// - Throws: the errors of ``write(_:)``; `busy` after ten tries; `outcomeUnknown` if the log does not answer: the
+  ///   change is in the outbox then, and takes effect later if its rows are as they were.
   package func changeRows<Value: Sendable>(
     in tables: Set<String>, _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws -> Value {

@@ -9,7 +9,7 @@ package import VaultCrypto
 /// Makes a home without messages the member that a copy of another member's database was made for.
 package enum MemberCopy {
   /// What stays this home's: `engine` counts its own commits, `identity` and `import` belong to its own exports.
-  private static let ownTables: Set = ["engine", "identity", "import", "sqlite_sequence"]
+  private static let ownTables: Set = ["engine", "identity", "import"]
 
   /// Takes all rows of the copy, in one transaction.
   ///
@@ -32,7 +32,8 @@ package enum MemberCopy {
         let entries = try Row.fetchAll(
           source,
           sql: """
-            SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'index', 'trigger')
+            SELECT type, name, sql FROM sqlite_schema
+            WHERE type IN ('table', 'index', 'trigger') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
             ORDER BY type = 'trigger', type = 'index', rowid
             """)
         for entry in entries {

@@ -49,12 +49,6 @@ package final class MemberNode: Sendable {
     connect: (borrowing NodeVault.Cluster, borrowing NodeKeys) async throws -> Connection
   ) async throws -> MemberNode {
     let secrets = NodeVault(vault)
-    // What the log has dropped where no broker forgets it is needed by none.
-    try await secrets.removeKeys(
-      before: engine.access.read(during: "reading the keys") { db in
-        try StoredState.load(db, now: .zero).safeValues.oldestKey
-      })
-    let cluster = try await secrets.cluster()
     let keys = try await secrets.keys()
     let member = try await engine.access.read(
       during: "reading the member", ReplicationSchema.member)
@@ -67,6 +61,12 @@ package final class MemberNode: Sendable {
     let lock = try await takeLock(of: home)
     var connection: Connection?
     do {
+      // What the log has dropped where no broker forgets it is needed by none.
+      try await secrets.removeKeys(
+        before: engine.access.read(during: "reading the keys") { db in
+          try StoredState.load(db, now: .zero).safeValues.oldestKey
+        })
+      let cluster = try await secrets.cluster()
       var configuration = configuration
       configuration.syncInterval = .seconds(cluster.settings.syncSeconds)
       let connected = try await connect(cluster, keys)
@@ -93,16 +93,19 @@ package final class MemberNode: Sendable {
 
   /// Makes a home the only one: it applies what is still in its outbox, and keeps all messages.
   ///
-  /// Other members must have been told by ``ReplicaNode/leave(within:)``, or be gone.
+  /// Other members must have been told by ``ReplicaNode/leave(within:)``, or be gone. On a home that is no member it
+  /// removes the secrets that an interrupted call has left in the vault.
   ///
   /// - Parameter engine: of the home, without a running node. Start another one afterwards.
   package static func leaveAlone(
     _ engine: MessagingEngine, of home: DataVaultHome, vault: Vault, serverTables: Set<String>
   ) async throws {
     let secrets = NodeVault(vault)
-    let cluster = try await secrets.cluster()
     let lock = try await takeLock(of: home)
     defer { lock.release() }
+    guard try await engine.access.read(during: "reading the member", ReplicationSchema.isMade)
+    else { return try await secrets.clear() }
+    let cluster = try await secrets.cluster()
     let database = ShardDatabase(
       engine, member: try await secrets.keys().member(),
       ring: RingSeal(cluster.ring, random: .unshared()),
