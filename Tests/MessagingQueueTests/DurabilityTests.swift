@@ -1,5 +1,7 @@
 import FileRecording
+import GRDB
 import MessagingQueue
+import QueueFixture
 import SystemPackage
 import Testing
 
@@ -34,6 +36,38 @@ import Testing
       let copy = engine.copy(after: events[..<count], loss)
       try Self.check(copy.texts(), against: events[..<count], "\(count) \(loss)")
     }
+  }
+
+  @Test func `a commit that need not be durable is so with the next one that is`() async throws {
+    let engine = RecordedEngine()
+    let pool = try engine.openPool(isRecorded: true)
+    let commits = try TestQueue(pool: pool, time: engine.time).engine.commits
+    try await commits.run(during: "noting") { db in
+      try db.execute(sql: "CREATE TABLE note (text TEXT NOT NULL)")
+    }
+    for (text, isDurable) in [("a", false), ("b", false), ("c", true), ("d", false)] {
+      try await commits.run(during: "noting", isDurable: isDurable) { db in
+        try db.execute(sql: "INSERT INTO note VALUES (?)", arguments: [text])
+      }
+      engine.recorder.mark("noted")
+    }
+    try await pool.write { db in
+      #expect(try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2)
+      try db.execute(sql: "INSERT INTO note VALUES ('e')")
+    }
+    engine.recorder.mark("noted")
+    let events = engine.recorder.events
+    let ends = events.indices.filter { if case .mark = events[$0] { true } else { false } }
+    let kept = try ends.map { end in
+      try [DiskReplay.Loss.everythingUnsynchronized, .nothing].map { loss in
+        let copy = engine.copy(after: events[...end], loss)
+        return try copy.openPool(isRecorded: false).read { db in
+          try String.fetchAll(db, sql: "SELECT text FROM note ORDER BY rowid").joined()
+        }
+      }
+    }
+    #expect(
+      kept == [["", "a"], ["", "ab"], ["abc", "abc"], ["abc", "abcd"], ["abcde", "abcde"]])
   }
 
   /// The moments to check: a power cut after each sync or note, where it can make a difference; a

@@ -63,6 +63,21 @@ import Testing
     #expect(try plain.number("SELECT commit_number FROM engine") == 2)
   }
 
+  @Test func `a commit is shared by what must be durable, or by what need not be`() async throws {
+    let results = try await together(
+      [true, true, false, false, true].map { isDurable in
+        {
+          await code {
+            try await commits.run(during: "noting", isDurable: isDurable) { db in
+              try db.execute(sql: "INSERT INTO note VALUES (?)", arguments: ["\(isDurable)"])
+            }
+          }
+        }
+      })
+    #expect(results.allSatisfy { $0 == nil })
+    #expect(reports.operationCounts == [2, 2, 1])
+  }
+
   @Test func `messages that fail in a shared commit do not change its sums`() async throws {
     try await plain.pool.write { db in
       try db.execute(

@@ -66,7 +66,7 @@ import Testing
   private func write(_ number: UInt64, _ fail: @escaping @Sendable () -> Void = {}) -> PendingWrite
   {
     PendingWrite(
-      number: number, operation: "testing", byteCount: 0, messages: nil,
+      number: number, operation: "testing", byteCount: 0, isDurable: true, messages: nil,
       perform: { _, _ in {} }, fail: { _ in fail() })
   }
 }

@@ -31,7 +31,7 @@ import Testing
     print(
       """
       simulation: steps \(totals.steps), commits \(totals.commits), leases \(totals.leases), \
-      settled \(totals.settled), crashes \(totals.crashes), repairs \(totals.repairs), joins \(totals.joins), \
+      settled \(totals.settled), crashes \(totals.crashes), power cuts \(totals.powerCuts), repairs \(totals.repairs), joins \(totals.joins), \
       trimmed \(totals.trims), lost \(lost), twice \(twice), wrong \(wrong)
       """)
   }

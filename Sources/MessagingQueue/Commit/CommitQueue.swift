@@ -44,31 +44,36 @@ package final class CommitQueue: Sendable {
   ///
   /// - Parameters:
   ///   - byteCount: about how much it writes.
+  ///   - isDurable: whether it is on the disk on return. Otherwise the end of the process loses nothing, and a power cut
+  ///     can lose it until a later commit is durable.
   ///   - write: can run more than once, each time on a database without a trace of the last run.
   /// - Throws: the error of `write`; `cancelled`; `outcomeUnknown` if the commit met an I/O error;
   ///   `busy`, `diskFull` and the like if nothing was changed.
   package func run<Result: Sendable>(
-    during operation: String, byteCount: Int = 0,
+    during operation: String, byteCount: Int = 0, isDurable: Bool = true,
     _ write: @escaping @Sendable (Database) throws -> Result
   ) async throws(EngineError) -> Result {
-    try await run(during: operation, byteCount: byteCount, publishing: nil) { db, _ in
+    try await run(
+      during: operation, byteCount: byteCount, isDurable: isDurable, publishing: nil
+    ) { db, _ in
       try write(db)
     }
   }
 
-  /// Publishes messages; see ``run(during:byteCount:_:)``.
+  /// Publishes messages; see ``run(during:byteCount:isDurable:_:)``.
   package func publish(
     _ messages: [Message], on tables: EngineDatabase
   ) async throws(EngineError) -> [Timetoken] {
     let byteCount = messages.reduce(0) { $0 + $1.byteCount }
-    return try await run(during: "publishing", byteCount: byteCount, publishing: messages) {
-      db, publication in
+    return try await run(
+      during: "publishing", byteCount: byteCount, isDurable: true, publishing: messages
+    ) { db, publication in
       try tables.publish(messages, in: &publication, db)
     }
   }
 
   private func run<Result: Sendable>(
-    during operation: String, byteCount: Int, publishing messages: [Message]?,
+    during operation: String, byteCount: Int, isDurable: Bool, publishing messages: [Message]?,
     _ write: @escaping @Sendable (Database, inout Publication?) throws -> Result
   ) async throws(EngineError) -> Result {
     if Task.isCancelled { throw .cancelled(during: operation) }
@@ -81,7 +86,8 @@ package final class CommitQueue: Sendable {
         (caller: CheckedContinuation<Swift.Result<Result, EngineError>, Never>) in
         enqueue(
           PendingWrite(
-            number: number, operation: operation, byteCount: byteCount, messages: messages,
+            number: number, operation: operation, byteCount: byteCount, isDurable: isDurable,
+            messages: messages,
             perform: { db, publication in
               let result = try write(db, &publication)
               return { caller.resume(returning: .success(result)) }
@@ -154,14 +160,22 @@ package final class CommitQueue: Sendable {
   }
 
   private func commitNext(_ db: Database) {
-    guard let last = state.withLock({ $0.waiting.last?.number }) else { return }
+    let ends = state.withLock { state in
+      state.waiting.last.flatMap { last in state.waiting.first.map { (first: $0, last: last) } }
+    }
+    guard let (first, last) = ends else { return }
     do throws(TransactionFailure) {
-      let lost = try commit(db) { state.withLock { $0.waiting.popFirst() } }
+      // What must be durable does not wait with what need not be, nor the other way round.
+      let lost = try commit(db, isDurable: first.isDurable) {
+        state.withLock {
+          $0.waiting.first?.isDurable == first.isDurable ? $0.waiting.popFirst() : nil
+        }
+      }
       // SQLite undid these operations through another's fault: each gets a transaction of its own.
       for write in lost { commitAlone(write, db) }
     } catch {
       // Later operations have not waited for the other process yet.
-      for write in state.withLock({ $0.waiting.removeAll(through: last) }) {
+      for write in state.withLock({ $0.waiting.removeAll(through: last.number) }) {
         write.fail(EngineError(translating: error, during: write.operation))
       }
     }
@@ -170,7 +184,7 @@ package final class CommitQueue: Sendable {
   private func commitAlone(_ write: PendingWrite, _ db: Database) {
     var next: PendingWrite? = write
     do throws(TransactionFailure) {
-      _ = try commit(db) { next.take() }
+      _ = try commit(db, isDurable: write.isDurable) { next.take() }
     } catch {
       write.fail(EngineError(translating: error, during: write.operation))
     }
@@ -182,13 +196,13 @@ package final class CommitQueue: Sendable {
   /// - Returns: operations of a transaction that was lost through another's fault.
   /// - Throws: if the transaction could not begin; it has then taken no operation.
   private func commit(
-    _ db: Database, next: () -> PendingWrite?
+    _ db: Database, isDurable: Bool, next: () -> PendingWrite?
   ) throws(TransactionFailure) -> [PendingWrite] {
     var group = CommitGroup()
     let start = ContinuousClock.now
     var end = start
     do throws(TransactionFailure) {
-      try db.inImmediateTransaction {
+      try db.inImmediateTransaction(isDurable: isDurable) {
         while !group.isFull, let write = next() { try group.add(write, db) }
         try group.finish(db)
         end = .now

@@ -8,6 +8,7 @@ struct PendingWriteQueue {
 
   var isEmpty: Bool { start == writes.count }
   var count: Int { writes.count - start }
+  var first: PendingWrite? { isEmpty ? nil : writes[start] }
   var last: PendingWrite? { isEmpty ? nil : writes[writes.count - 1] }
 
   mutating func append(_ write: PendingWrite) { writes.append(write) }
@@ -52,6 +53,9 @@ struct PendingWrite: Sendable {
 
   /// About how much it writes.
   let byteCount: Int
+
+  /// Whether its commit is synchronized.
+  let isDurable: Bool
 
   /// The messages that it publishes; nil for any other operation.
   let messages: [Message]?

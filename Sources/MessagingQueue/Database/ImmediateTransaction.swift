@@ -19,7 +19,29 @@ extension Database {
   ///
   /// It works like GRDB's `inTransaction(.immediate)`, but with cached statements: compiling them
   /// takes longer than running them.
+  ///
+  /// - Parameter isDurable: whether the commit is synchronized. If it is not, it is durable with the next that is.
   func inImmediateTransaction<Result>(
+    isDurable: Bool = true, _ body: () throws -> Result
+  ) throws(TransactionFailure) -> Result {
+    if isDurable { return try inTransaction(body) }
+    do {
+      try execute(sql: "PRAGMA synchronous = NORMAL")
+    } catch {
+      throw .beginning(error)
+    }
+    defer {
+      do {
+        try execute(sql: "PRAGMA synchronous = FULL")
+      } catch {
+        // Later commits would be acknowledged without being durable.
+        fatalError("SQLite refused to make commits durable again: \(error)")
+      }
+    }
+    return try inTransaction(body)
+  }
+
+  private func inTransaction<Result>(
     _ body: () throws -> Result
   ) throws(TransactionFailure) -> Result {
     do {

@@ -21,9 +21,10 @@ final class PostQueue: Sendable {
 
   init(_ commits: CommitQueue) { self.commits = commits }
 
-  /// Writes messages into the outbox, on the disk when it returns.
+  /// Writes messages into the outbox.
   ///
-  /// - Parameter isAwaited: whether the caller will ask for the places of the messages.
+  /// - Parameter isAwaited: whether the caller will ask for the places of the messages. Otherwise they are on the disk on
+  ///   return.
   /// - Returns: the record, and which of its messages these are.
   func post(
     _ messages: [Message], isAwaited: Bool, to replica: any EngineReplica
@@ -46,7 +47,10 @@ final class PostQueue: Sendable {
       let result: Result<PostedRecord, EngineError>
       do throws(EngineError) {
         result = .success(
-          try await commits.run(during: "publishing") { db in
+          // Those who wait for their places return after a durable commit: that of the record which was read back.
+          try await commits.run(
+            during: "publishing", isDurable: !group.allSatisfy(\.isAwaited)
+          ) { db in
             try DatabaseSize.requireSpace(db)
             return try replica.post(messages, isAwaited: isAwaited, in: db)
           })

@@ -255,11 +255,13 @@ package final class ReplicaNode: Sendable {
   }
 
   /// Writes records of this node, and has them appended.
+  ///
+  /// A power cut can lose them. Who waits for one waits until it was read back, and applied durably.
   @discardableResult
   func write(
     _ bodies: [Record.Body], noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
   ) async throws(EngineError) -> [RecordNumber] {
-    let names = try await database.write(bodies, noting: noting)
+    let names = try await database.write(bodies, isDurable: false, noting: noting)
     outboxChanged.set()
     return names
   }

@@ -105,12 +105,17 @@ final class ShardDatabase: Sendable {
 
   /// Writes records in a transaction of their own.
   ///
-  /// - Parameter noting: called with the records' names after the commit, before any of them can be applied.
+  /// - Parameters:
+  ///   - isDurable: whether a power cut leaves them.
+  ///   - noting: called with the records' names after the commit, before any of them can be applied.
   func write(
-    _ bodies: [Record.Body], noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
+    _ bodies: [Record.Body], isDurable: Bool = true,
+    noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
   ) async throws(EngineError) -> [RecordNumber] {
     if bodies.isEmpty { return [] }
-    return try await engine.commits.run(during: "writing to the outbox") { [self] db in
+    return try await engine.commits.run(
+      during: "writing to the outbox", isDurable: isDurable
+    ) { [self] db in
       let names = try write(bodies, to: .control, in: db)
       db.afterNextTransaction { _ in noting(names) }
       return names

@@ -62,6 +62,8 @@ struct SimulatedDisk {
 struct SimulatedNode {
   let index: Int
   var disk: SimulatedDisk
+  /// What a power cut leaves of it; nil while none is near.
+  var durable: SimulatedDisk?
   var isUp = false
   /// How often the process was started: events of an earlier process are dropped.
   var process = 0
@@ -113,6 +115,11 @@ struct SimulatedNode {
     ownership = Ownership(settings.ownership, rules: settings.rules)
     leases = LeaseTable(rules: settings.rules)
     plan = TrimPlan(settings.trim)
+  }
+
+  /// The disk is synchronized.
+  mutating func synchronize() {
+    if durable != nil { durable = disk }
   }
 
   /// Ends the process: its memory is gone.

@@ -29,6 +29,7 @@ extension Simulation {
     guard let name = write(.commit(messages), index, to: .publications) else { return }
     payloads[name] = group
     if isLocal {
+      nodes[index].synchronize()
       totals.commits += 1
       for payload in group { judge.publications[payload]?.acknowledgement = .local }
     } else {

@@ -45,6 +45,7 @@ extension Simulation {
     guard nodes[index].isJoining else { return }
     do {
       try nodes[index].disk.replace(by: backup, rules: settings.rules)
+      nodes[index].durable = nil
     } catch { judge.fail("a disk could not be replaced: \(error)") }
     nodes[index].isJoining = false
     nodes[index].pendingRead = nil
@@ -62,7 +63,7 @@ extension Simulation {
     // Faults seek the owner.
     let owner = nodes.firstIndex { $0.ownership.epoch != nil }
     let index = owner.flatMap { random.oneIn(2) ? $0 : nil } ?? random.next(nodes.count)
-    switch random.next(24) {
+    switch random.next(26) {
     case 0..<4: if nodes[index].isUp { crash(index) }
     case 4..<8: nodes[index].cutOffUntil = now + between(300, 6_000)
     case 8..<11: nodes[index].pausedUntil = now + between(100, 4_000)
@@ -80,7 +81,10 @@ extension Simulation {
       if let record = yesterday.randomElement(using: &random) { add(.append(record), after: 1) }
     case 19: if nodes.count < settings.nodeCount + 1, now > 6_000 { addJoiner() }
     case 20..<22: nodes[index].cutOffUntil = now + between(300, 2_000)
-    case 22:
+    case 22, 23:
+      nodes[index].durable = nodes[index].disk
+      add(.powerFails(node: index), after: between(1, 1_000))
+    case 24:
       write(
         SimulatedOperation.limit(random.oneIn(3) ? nil : UInt8(between(3, 12))).body, index)
     default:
@@ -104,6 +108,7 @@ extension Simulation {
     totals.crashes += 1
     nodes[index].stop(settings)
     nodes[index].disk = backup
+    nodes[index].durable = nil
     nodes[index].diskNumber += 1
     nodes[index].mayFindTrimmed = true
     // What the lost disk knew of repairs is gone: the docs send its readers back.

@@ -11,6 +11,7 @@ extension Simulation {
       .join(
         nodes[index].disk.member,
         safe: nodes[index].isJoining ? nil : nodes[index].disk.applier.safe), index)
+    nodes[index].synchronize()
     add(.tick(node: index, process: nodes[index].process), after: 1)
   }
 
@@ -27,7 +28,15 @@ extension Simulation {
     add(.start(node: index), after: between(50, 2_000))
   }
 
-  /// Writes a record into the outbox, durably.
+  /// The power of a node fails: what was not synchronized is lost.
+  func cutPower(_ index: Int) {
+    guard let durable = nodes[index].durable.take(), !isEnding else { return }
+    nodes[index].disk = durable
+    totals.powerCuts += 1
+    if nodes[index].isUp { crash(index) }
+  }
+
+  /// Writes a record into the outbox.
   @discardableResult
   func write(_ body: Record.Body, _ index: Int, to lane: OutboxLanes.Lane = .control)
     -> RecordNumber?
@@ -129,6 +138,7 @@ extension Simulation {
     if random.oneIn(400), !isEnding, alarm == nil {
       // The transaction is durable, and nothing that follows from it happens.
       for outcome in outcomes { store(outcome, index) }
+      nodes[index].synchronize()
       return crash(index)
     }
     for outcome in outcomes {
@@ -136,6 +146,7 @@ extension Simulation {
       follow(outcome, index, clock)
     }
     reseal(index)
+    nodes[index].synchronize()
     if let alarm { return raise(alarm, index) }
     if nodes[index].disk.applier.state.position == found.last {
       nodes[index].ownership.noteRead(clock)

@@ -22,6 +22,7 @@ final class Simulation {
     case answer(worker: Int, Settlement, isDone: Bool)
     case fault
     case start(node: Int)
+    case powerFails(node: Int)
     case brokerStarts
     case backup(node: Int, SimulatedDisk, fromMember: Bool)
   }
@@ -30,6 +31,7 @@ final class Simulation {
     var steps = 0
     var commits = 0
     var crashes = 0
+    var powerCuts = 0
     var repairs = 0
     var joins = 0
     var settled = 0
@@ -40,6 +42,7 @@ final class Simulation {
       steps += other.steps
       commits += other.commits
       crashes += other.crashes
+      powerCuts += other.powerCuts
       repairs += other.repairs
       joins += other.joins
       settled += other.settled
@@ -228,6 +231,7 @@ final class Simulation {
     case .settle(let worker, let node, let settlement): settle(settlement, worker, node)
     case .answer(let worker, let settlement, let isDone): take(settlement, isDone, worker)
     case .fault: if !isEnding { fault() }
+    case .powerFails(let node): cutPower(node)
     case .start(let node):
       if nodes[node].isUp { break }
       // The first home is the beginning; the others come to it.
