@@ -20,7 +20,8 @@ import Testing
         "Password of vault messaging: ": "a new password",
       ])
     #expect(night.statuses == [0, 0], "\(night.seen)")
-    #expect(try home.unlocked("queue", "receive", "c").status == 77)
+    #expect(
+      try home.run("queue", "receive", "c", "--password-file", home.passwordFile).status == 77)
   }
 
   @Test func `a lost vault is replaced by that of a backup, and no message is missing`() throws {

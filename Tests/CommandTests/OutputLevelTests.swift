@@ -62,7 +62,9 @@ import Testing
     for secret in [code.trimmingCharacters(in: .newlines), TestHome.password, "first"] {
       #expect(!outcome.errors.contains(secret))
     }
-    #expect(try home.unlocked("queue", "stats", "--verbose").errors.contains("slot 'password'"))
+    let byPassword = try home.run(
+      "queue", "stats", "--verbose", "--password-file", home.passwordFile)
+    #expect(byPassword.errors.contains("slot 'password'"))
     #expect(try home.unlocked("queue", "stats").errors.isEmpty)
   }
 
