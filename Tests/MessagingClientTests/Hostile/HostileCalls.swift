@@ -9,7 +9,7 @@ import Testing
 
 /// What a call throws, which must end in bounded time.
 func failure<R>(
-  within limit: Duration = .seconds(10), sourceLocation: SourceLocation = #_sourceLocation,
+  within limit: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> R
 ) async -> MessagingClientError? {
   let start = ContinuousClock.now

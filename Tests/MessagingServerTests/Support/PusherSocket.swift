@@ -120,7 +120,7 @@ final class PusherSocket: Sendable {
   func wait<Value>(
     _ what: String, _ find: ([Received]) -> Value?
   ) async throws -> Value {
-    for _ in 0..<2000 {
+    for _ in 0..<6000 {
       if let value = find(received) { return value }
       try await Task.sleep(for: .milliseconds(10))
     }
