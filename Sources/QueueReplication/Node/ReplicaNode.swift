@@ -163,7 +163,7 @@ package final class ReplicaNode: Sendable {
     }
     results.rename(taken.renamed)
     for (name, result) in taken.results { results.resolve(name, result) }
-    if !taken.outcomes.isEmpty { outboxChanged.set() }
+    if state.withLock({ $0.relay.hasMore }) { outboxChanged.set() }
     if let alarm = taken.alarm {
       let error = ReplicationError(alarm)
       configuration.logger.critical("replication stops: \(error)")
@@ -197,8 +197,8 @@ package final class ReplicaNode: Sendable {
           let records = try await database.records { [self] rows in
             try state.withLock { try $0.relay.next(rows, now) }
           }
-          if records.isEmpty { break }
-          try await appender.append(records)
+          if !records.isEmpty { try await appender.append(records) }
+          if records.isEmpty || state.withLock({ !$0.relay.hasMore }) { break }
         }
       } catch {
         // What was sent counts when it is read back; the rest goes again.

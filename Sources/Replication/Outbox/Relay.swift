@@ -20,6 +20,8 @@ package struct Relay: Sendable {
     var since: Duration
   }
 
+  /// Whether the outbox can have more to append than was given out last.
+  package private(set) var hasMore = true
   private let limits: Limits
   private var progress: [AuthorID: Progress] = [:]
 
@@ -27,6 +29,7 @@ package struct Relay: Sendable {
 
   /// The records to append now, each author's in order.
   package mutating func next(_ outbox: some OutboxRows, _ now: Duration) throws -> [SealedRecord] {
+    hasMore = false
     var records: [SealedRecord] = []
     var known: [AuthorID: Progress] = [:]
     for author in try outbox.authors {
@@ -35,8 +38,9 @@ package struct Relay: Sendable {
       // Numbers have no gaps, so those from the first one on are under way.
       let first = try outbox.firstNumber(of: author) ?? 1
       let sent = state.sentThrough >= first ? Int(state.sentThrough - first + 1) : 0
-      let fresh = try outbox.records(
-        of: author, after: state.sentThrough, most: max(0, limits.window - sent))
+      let room = max(0, limits.window - sent)
+      let fresh = try outbox.records(of: author, after: state.sentThrough, most: room)
+      if fresh.count == room { hasMore = true }
       if let last = fresh.last {
         if state.sentThrough == 0 { state.since = now }
         state.sentThrough = last.name.number
@@ -56,9 +60,13 @@ package struct Relay: Sendable {
   /// A record of this author was skipped, because one before it is not in the log.
   package mutating func noteGap(_ name: RecordNumber, _ now: Duration) {
     guard let state = progress[name.author], now - state.since >= limits.gapPause else { return }
+    hasMore = true
     progress[name.author] = Progress(since: now)
   }
 
   /// Records have come back into the outbox: their authors' records are sent again from the first.
-  package mutating func noteReturned() { progress = [:] }
+  package mutating func noteReturned() {
+    hasMore = true
+    progress = [:]
+  }
 }
