@@ -65,6 +65,21 @@ import VaultCrypto
     await node.stop()
   }
 
+  @Test func `a record under a process's name that no member has sealed does not stop it`()
+    async throws
+  {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish(Message("one"))
+    let own = try #require(shard.log.records.last { shard.body(of: $0)?.isCommit == true }).name
+    try shard.log.append([
+      try SealedRecord(RecordNumber(own.author, own.number + 9), key: 1, sealed: [1, 2, 3])
+    ])
+    try await node.engine.publish(Message("two"))
+    #expect(try await node.texts(of: .orders) == ["one", "two"])
+    await node.stop()
+  }
+
   @Test func `a record that stops a node is not counted as applied`() async throws {
     let shard = try TestShard()
     let node = try await TestNode(shard, member: 1)

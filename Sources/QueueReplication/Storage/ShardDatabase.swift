@@ -192,7 +192,10 @@ final class ShardDatabase: Sendable {
     var applier = try applier.withLock { $0.take() } ?? StoredState.load(db, now: now())
     var outbox = try Outbox(db)
     for entry in batch.entries where entry.sequence > applier.state.position {
-      if try outbox.contradicts(entry.record) { throw ReplicationError.duplicated }
+      // Others can write this process's name on a record, and not seal it.
+      if try outbox.contradicts(entry.record), (try? ring.open(entry.record)) != nil {
+        throw ReplicationError.duplicated
+      }
     }
     let oldestKey = applier.safeValues.oldestKey
     var tables = MessageTables(engine, db, serverTables: serverTables)
