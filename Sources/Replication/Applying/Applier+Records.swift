@@ -88,6 +88,11 @@ extension Applier {
       entry.record, &tables)
   }
 
+  /// Whether a member has sealed it, under a key that this one has.
+  func isSealed(_ record: SealedRecord, _ open: (SealedRecord) throws -> [UInt8]) -> Bool {
+    (try? open(record)) != nil
+  }
+
   /// The part in a record; nil for one that no member has sealed, which all members skip.
   ///
   /// Otherwise a client that can append could stop all of them.

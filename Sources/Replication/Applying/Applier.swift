@@ -154,11 +154,15 @@ package struct Applier: Sendable {
   ) throws {
     changed = Changed()
     guard try compare(batch, &tables, &outcomes) else { return }
+    var isDoubtful = false
     for entry in batch.entries where entry.sequence > state.position {
       if entry.sequence != state.position + 1, rules.contains(.refusesTrimmedLog) {
         throw Alarm.trimmed(needed: state.position + 1, first: entry.sequence)
       }
+      // The next read compares it: it can have been changed on the way to this member alone.
+      if isDoubtful, isSealed(entry.record, open) { break }
       try apply(entry, readAt: batch.receivedAt, &tables, &outcomes, open)
+      isDoubtful = tail.elements.last?.isApplied == false && !isSealed(entry.record, open)
     }
     let released = tail.base
     if rules.contains(.keepsTail) {

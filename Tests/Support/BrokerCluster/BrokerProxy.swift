@@ -2,13 +2,19 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// Stands between a node and a broker: a network that loses connections, or takes bytes and delivers none.
+/// Stands between a node and a broker: a network that loses connections, takes bytes and delivers none, or does
+/// something else with single messages.
 public final class BrokerProxy: Sendable {
+  /// Says what goes on in the place of a message.
+  public typealias Judge = @Sendable (WireMessage) -> [WireMessage]
+
   private let core: Core
 
   /// Begins to take connections to the port of a broker.
-  public init(to port: UInt16) throws {
-    core = Core(try LoopbackSocket(listening: true), target: port)
+  ///
+  /// - Parameter judge: default: nil, all bytes go on as they come.
+  public init(to port: UInt16, judge: Judge? = nil) throws {
+    core = Core(try LoopbackSocket(listening: true), target: port, judge)
     let core = core
     Thread { core.acceptAll() }.start()
   }
@@ -26,6 +32,12 @@ public final class BrokerProxy: Sendable {
 
   /// Ends all connections.
   public func cut() { core.cut() }
+
+  /// Keeps all bytes of both directions from now on.
+  public func record() { core.state.withLock { $0.recorded = $0.recorded ?? [] } }
+
+  /// What was recorded.
+  public var recorded: [UInt8] { core.state.withLock { $0.recorded ?? [] } }
 }
 
 private final class Core: Sendable {
@@ -33,15 +45,18 @@ private final class Core: Sendable {
     var isHolding = false
     var isClosed = false
     var descriptors: Set<Int32> = []
+    var recorded: [UInt8]?
   }
 
   let listener: LoopbackSocket
   let target: UInt16
+  let judge: BrokerProxy.Judge?
   let state = Mutex(State())
 
-  init(_ listener: LoopbackSocket, target: UInt16) {
+  init(_ listener: LoopbackSocket, target: UInt16, _ judge: BrokerProxy.Judge?) {
     self.listener = listener
     self.target = target
+    self.judge = judge
   }
 
   func cut() {
@@ -67,6 +82,7 @@ private final class Core: Sendable {
     state.withLock { $0.descriptors.formUnion([node, broker.descriptor]) }
     defer { state.withLock { $0.descriptors.subtract([node, broker.descriptor]) } }
     var piece = [UInt8](repeating: 0, count: 65_536)
+    var parsers = [WireParser(.toBroker), WireParser(.toNode)]
     while !state.withLock({ $0.isClosed }) {
       if state.withLock({ $0.isHolding }) {
         usleep(20_000)
@@ -79,15 +95,23 @@ private final class Core: Sendable {
       for (index, side) in sides.enumerated() where side.revents != 0 {
         let count = recv(side.fd, &piece, piece.count, 0)
         guard count > 0 else { return }
-        var sent = 0
-        while sent < count {
-          let step = piece[sent..<count].withUnsafeBytes {
-            send(sides[1 - index].fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-          }
-          guard step > 0 else { return }
-          sent += step
-        }
+        var bytes = Array(piece[..<count])
+        state.withLock { $0.recorded?.append(contentsOf: bytes) }
+        if let judge { bytes = parsers[index].take(bytes).flatMap(judge).flatMap(\.bytes) }
+        guard Self.send(bytes, to: sides[1 - index].fd) else { return }
       }
     }
+  }
+
+  private static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      let step = bytes[sent...].withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard step > 0 else { return false }
+      sent += step
+    }
+    return true
   }
 }
