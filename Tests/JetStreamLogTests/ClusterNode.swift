@@ -28,9 +28,10 @@ final class ClusterNode: Sendable {
   /// - Parameters:
   ///   - path: of the database; one that is there is of an earlier process of the same member.
   ///   - addresses: default: nil, those of all brokers.
+  ///   - tables: SQL that makes tables of a server in a new database; nil for none.
   init(
     _ shard: BrokerShard, member number: UInt128, at path: String, addresses: [String]? = nil,
-    configure: (inout NodeConfiguration) -> Void = { _ in }
+    tables: String? = nil, configure: (inout NodeConfiguration) -> Void = { _ in }
   ) async throws {
     let time = try SystemTimeSource()
     pool = try DatabasePool(path: path)
@@ -38,6 +39,7 @@ final class ClusterNode: Sendable {
     let ring = try shard.ring()
     if !first.isReplicated {
       try await first.write { [shard = ring.shard] db in
+        if let tables { try db.execute(sql: tables) }
         try ReplicationSchema.make(shard: shard, member: MemberID(number), db)
       }
     }
@@ -79,7 +81,9 @@ final class ClusterNode: Sendable {
       while true {
         do {
           let place = try await engine.publish(
-            Message(channel: channel, payload: Array(text.utf8), deduplicationID: text))
+            Message(
+              channel: channel, payload: Array(text.utf8), deduplicationID: String(text.prefix(100))
+            ))
           witness.state.withLock {
             $0.acknowledged.append(text)
             $0.places.insert(place)

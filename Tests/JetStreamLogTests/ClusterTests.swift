@@ -17,16 +17,6 @@ import VaultCrypto
 struct ClusterTests {
   private let folder = ScratchFolder()
 
-  private func files(under path: String) throws -> [[UInt8]] {
-    try FileManager.default.subpathsOfDirectory(atPath: path).compactMap {
-      FileManager.default.contents(atPath: "\(path)/\($0)").map(Array.init)
-    }
-  }
-
-  private func contains(_ bytes: [UInt8], _ needle: [UInt8]) -> Bool {
-    Data(bytes).range(of: Data(needle)) != nil
-  }
-
   @Test(.timeLimit(.minutes(5)))
   func `nothing acknowledged is lost while brokers and a node are killed`() async throws {
     let shard = try BrokerShard()
@@ -84,19 +74,6 @@ struct ClusterTests {
     let again = try await ClusterNode(shard, member: 2, at: folder.path("b.db"))
     try await eventually("it has caught up") { try await again.rows() == a.rows() }
     #expect(try await again.texts().last == "last, and confidential")
-    let ring = try shard.ring()
-    let needles =
-      ["orders", "last, and confidential"].map { Array($0.utf8) }
-      + [ring.encodedBytes().array()[1..<17], ring.namingSecret().array()[...]].map(Array.init)
-    let disks = try (0..<3).flatMap { try files(under: cluster.store(of: $0)) }
-    #expect(disks.count > 10)
-    for needle in needles { #expect(!disks.contains { contains($0, needle) }) }
-    for index in 0..<3 {
-      for needle in needles { #expect(!contains(Array(cluster.log(of: index).utf8), needle)) }
-    }
-    // The same search finds them at the node.
-    let own = try ["a.db", "a.db-wal"].map { try folder.bytes($0) }
-    for needle in needles.prefix(2) { #expect(own.contains { contains($0, needle) }) }
     await again.stop()
     await a.stop()
     operatorLog.close()

@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import TestSupport
+package import TestSupport
 
 /// Brokers of NATS in processes of their own, on this machine, which end with this object.
 public final class BrokerCluster: Sendable {
@@ -18,6 +18,12 @@ public final class BrokerCluster: Sendable {
     public var permissions: String?
     /// The key of the brokers' own encryption at rest; nil for none.
     public var cipherKey: String?
+    /// The size of a disk for the store of broker 0 alone; nil for none.
+    public var diskByteCount: Int?
+    /// Whether brokers write each message of each connection into their logs.
+    ///
+    /// Default: false.
+    public var isTraced = false
     /// Certificate and key files for TLS; nil for none.
     public var identity: (certificate: String, key: String)?
 
@@ -33,7 +39,10 @@ public final class BrokerCluster: Sendable {
   private let folder = ScratchFolder()
   private let ports: [UInt16]
   private let routes: [UInt16]
+  private let monitors: [UInt16]
   private let state: Mutex<State>
+  /// The disk of broker 0's store, if it has one of its own.
+  package let disk: SmallDisk?
 
   /// The program, which `scripts/install-dependencies --tests` unpacks, or DATAVAULT_NATS_SERVER names; nil without it.
   public static let program: String? = [
@@ -51,6 +60,10 @@ public final class BrokerCluster: Sendable {
     state = Mutex(State(options: options))
     ports = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
     routes = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
+    monitors = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
+    disk = try options.diskByteCount.map { [folder] in
+      try SmallDisk(at: folder.path("store0"), byteCount: $0)
+    }
     for index in 0..<options.count { try start(index) }
   }
 
@@ -83,6 +96,19 @@ public final class BrokerCluster: Sendable {
   /// What a broker has written to its log.
   public func log(of index: Int) -> String { folder.contents(of: "log\(index)") ?? "" }
 
+  /// What a broker answers to a monitoring request, with its headers.
+  public func monitoring(of index: Int, _ target: String) throws -> [UInt8] {
+    let socket = try LoopbackSocket(connectedTo: monitors[index])
+    let request = Array("GET \(target) HTTP/1.0\r\n\r\n".utf8)
+    _ = request.withUnsafeBytes { send(socket.descriptor, $0.baseAddress, $0.count, 0) }
+    var answer: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 65_536)
+    while case let count = recv(socket.descriptor, &piece, piece.count, 0), count > 0 {
+      answer += piece[..<count]
+    }
+    return answer
+  }
+
   /// The name of a broker.
   public func name(of index: Int) -> String { "n\(index)" }
 
@@ -105,6 +131,7 @@ public final class BrokerCluster: Sendable {
     var text = """
       server_name: \(name(of: index))
       listen: 127.0.0.1:\(ports[index])
+      http: 127.0.0.1:\(monitors[index])
       max_payload: 1MB
       jetstream {
         store_dir: "\(store(of: index))"
@@ -121,6 +148,7 @@ public final class BrokerCluster: Sendable {
 
         """
     }
+    if options.isTraced { text += "debug: true\ntrace: true\n" }
     if !options.users.isEmpty {
       let limits = options.permissions.map { ", permissions: \($0)" } ?? ""
       let users = options.users.map { "{ nkey: \($0)\(limits) }" }.joined(separator: ", ")

@@ -3,7 +3,7 @@ import Glibc
 import SystemPackage
 
 /// A small file system: a tmpfs(5), which only root can mount.
-package final class SmallDisk {
+package final class SmallDisk: Sendable {
   /// Checked once, by mounting one.
   package static let isAvailable: Bool = {
     let folder = ScratchFolder()
