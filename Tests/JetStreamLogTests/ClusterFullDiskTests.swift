@@ -12,7 +12,7 @@ import Testing
 @Suite(
   .enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)),
   .enabled(if: SmallDisk.isAvailable, "mounting a small tmpfs needs root"),
-  .serialized, .timeLimit(.minutes(3)))
+  .serialized, .timeLimit(.minutes(5)))
 struct ClusterFullDiskTests {
   private let folder = ScratchFolder()
 
@@ -67,14 +67,14 @@ struct ClusterFullDiskTests {
     cluster.signal(0, SIGKILL)
     try cluster.start(0)
     try await a.publish(Self.texts("after", 10), witness)
-    try await eventually(within: .seconds(60), "the broker has all again") {
+    try await eventually(within: .seconds(120), "the broker has all again") {
       let status = try? await onBlockingThread("test.status") { try log.status() }
       return status?.peers.allSatisfy { $0.isCurrent && !$0.isOffline } == true
     }
     // Another node reads all of it with this broker alone beside one that had no full disk.
     cluster.signal(1, SIGKILL)
     let b = try await ClusterNode(shard, member: 2, at: folder.path("b.db"))
-    try await eventually(within: .seconds(60), "the nodes are equal") {
+    try await eventually(within: .seconds(120), "the nodes are equal") {
       try await a.rows() == b.rows()
     }
     #expect(try await b.texts() == witness.state.withLock(\.acknowledged))
