@@ -89,7 +89,7 @@ struct BrokerSecrecyTests {
     for index in 0..<20 {
       let delivery = try #require(
         try await nodes[index % 2].engine.receive(
-          from: channel, for: consumer, lease: .seconds(4), waitingUpTo: .seconds(20)
+          from: channel, for: consumer, lease: .seconds(4), waitingUpTo: .seconds(60)
         ).first)
       if index == 10 {
         try await nodes[index % 2].engine.release(delivery.token, reason: try text("payload"))
