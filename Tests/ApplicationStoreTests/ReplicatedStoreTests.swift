@@ -153,19 +153,23 @@ private struct StoreNode {
     let a = try await StoreNode(shard, member: 1, vault)
     try await eventually("it reads") { a.node.node.isCurrent }
     shard.log.setDown(true)
-    let codes = await withTaskGroup(of: EngineError.Code?.self) { group in
+    let errors = await withTaskGroup(of: EngineError?.self) { group in
       for index in 0..<20 {
         group.addTask {
           do throws(ApplicationStoreError) {
             _ = try await a.store.addApplication("app-\(index)")
             return nil
-          } catch { return (error.underlying as? EngineError)?.code }
+          } catch { return error.underlying as? EngineError }
         }
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    #expect(codes.count { $0 == .outcomeUnknown } == 1)
-    #expect(codes.count { $0 == .busy } == 19)
+    let unknown = errors.filter { $0?.code == .outcomeUnknown }
+    #expect(unknown.count == 1)
+    #expect(
+      unknown.first??.hint
+        == "it takes effect when the brokers answer; look whether it has before you repeat it")
+    #expect(errors.count { $0?.code == .busy } == 19)
     shard.log.setDown(false)
     try await eventually("the one takes effect") { try await a.names().count == 1 }
     await a.node.stop()

@@ -160,9 +160,17 @@ import Testing
       try #require(ContinuousClock.now < deadline, "the broker makes no stream")
       usleep(100_000)
     }
-    return try ["cluster status", "cluster verify"].map { heading in
-      (heading, try server.run(heading.split(separator: " ").map(String.init) + ["--json"]).lines)
-    }
+    let status = try server.run(["cluster", "status", "--json"]).lines
+    let report = try #require(status.first)
+    #expect(report.contains(/"version":"\d+\.\d+\.\d+/))
+    #expect(report.contains(#""keys":{"newest":1,"oldest":1,"writing":1}"#))
+    let text = try server.run(["cluster", "status"]).text
+    #expect(text.contains(/\nkeys +1 to 1 are known, key 1 seals\n/))
+    #expect(text.contains(/\nversion +\d+\.\d+\.\d+/))
+    return [
+      ("cluster status", status),
+      ("cluster verify", try server.run(["cluster", "verify", "--json"]).lines),
+    ]
   }
 
   @Test(

@@ -52,6 +52,25 @@ import Testing
     await b.stop()
   }
 
+  @Test func `a timeout advises to publish again only who has published`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1) { $0.patience = .milliseconds(300) }
+    try await node.engine.publish(Message("one"))
+    shard.log.setDown(true)
+    let publishing = await #expect(throws: EngineError.self) {
+      try await node.engine.publish(Message("two"))
+    }
+    #expect(publishing?.code == .outcomeUnknown)
+    #expect(publishing?.hint?.contains("publish again") == true)
+    let changing = await #expect(throws: EngineError.self) {
+      try await node.engine.addConsumer(Consumer("w"), of: .orders)
+    }
+    #expect(changing?.code == .outcomeUnknown)
+    #expect(changing?.hint?.contains("publish") == false)
+    shard.log.setDown(false)
+    await node.stop()
+  }
+
   @Test func `a message is leased once, and settled for all`() async throws {
     let shard = try TestShard()
     let a = try await TestNode(shard, member: 1)

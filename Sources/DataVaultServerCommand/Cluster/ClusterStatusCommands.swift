@@ -12,7 +12,7 @@ internal import VaultCrypto
 struct ClusterStatusCommand: AsyncParsableCommand, VaultAccess {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show this member, the others, the owner of the leases, and the brokers.",
+    abstract: "Show this member, its keys, the others, the owner of the leases, and the brokers.",
     discussion: """
       A position is the number of a record in the log. A member's safe position is the last record that brokers \
       cannot forget: the log is trimmed behind the least of all members. The server can run at the same time.
@@ -25,13 +25,14 @@ struct ClusterStatusCommand: AsyncParsableCommand, VaultAccess {
   func run() async throws {
     let found = try await runMember { engine, vault, _ in
       let status = try await MemberStatus.read(engine)
+      let known = try await NodeVault(vault).cluster().ring.keyNumbers
       let log = try await ClusterBrokers.log(of: vault, engine.configuration.logger)
       defer { log.close() }
       do {
         let stream = try await onBlockingThread("datavault.cluster") { try log.status() }
-        return ClusterReport(status, stream, fault: nil)
+        return ClusterReport(status, known, stream, fault: nil)
       } catch let error as LogError {
-        return ClusterReport(status, nil, fault: "\(error)")
+        return ClusterReport(status, known, nil, fault: "\(error)")
       }
     }
     for warning in found.warnings { StandardError.warn(warning) }
@@ -50,6 +51,7 @@ private struct ClusterReport: Encodable {
 
   struct Brokers: Encodable {
     let broker: String
+    let version: String?
     let leader: String?
     let replicas: Int
     let first: UInt64
@@ -58,15 +60,25 @@ private struct ClusterReport: Encodable {
     let offline: [String]
   }
 
+  struct Keys: Encodable {
+    let writing: UInt32
+    let oldest: UInt32
+    let newest: UInt32
+  }
+
   let position: UInt64
   let outbox: Int
+  let keys: Keys
   let members: [Member]
   let brokers: Brokers?
   let warnings: [String]
 
-  init(_ status: MemberStatus, _ stream: LogStatus?, fault: String?) {
+  init(
+    _ status: MemberStatus, _ known: ClosedRange<UInt32>, _ stream: LogStatus?, fault: String?
+  ) {
     position = status.position
     outbox = status.outboxCount
+    keys = Keys(writing: status.writingKey, oldest: known.lowerBound, newest: known.upperBound)
     members = status.members.map {
       Member(
         member: $0.id.hexadecimal, isThis: $0.id == status.member, isOwner: $0.id == status.owner,
@@ -74,7 +86,8 @@ private struct ClusterReport: Encodable {
     }
     brokers = stream.map {
       Brokers(
-        broker: $0.broker, leader: $0.leader, replicas: $0.replicaCount, first: $0.first,
+        broker: $0.broker, version: $0.version, leader: $0.leader, replicas: $0.replicaCount,
+        first: $0.first,
         last: $0.last, bytes: $0.byteCount, offline: $0.peers.filter(\.isOffline).map(\.name))
     }
     var warnings = stream?.warnings ?? []
@@ -86,11 +99,13 @@ private struct ClusterReport: Encodable {
     var text = """
       position  \(position)\(brokers.map { " of \($0.last)" } ?? "")
       outbox    \(outbox) records
+      keys      \(keys.oldest) to \(keys.newest) are known, key \(keys.writing) seals
 
       """
     if let brokers {
       text += """
         broker    \(brokers.broker)\(brokers.leader.map { ", the stream is led by \($0)" } ?? "")
+        version   \(brokers.version ?? "not known")
         stream    records \(brokers.first) to \(brokers.last), \(brokers.bytes) bytes on each of \(brokers.replicas)
 
         """

@@ -20,6 +20,8 @@ package struct MemberStatus: Sendable {
   package let members: [Member]
   /// Records that are not in the log, or not read back.
   package let outboxCount: Int
+  /// The number of the key under which members seal what they write.
+  package let writingKey: UInt32
 
   /// Reads it, while another process can replicate the home.
   ///
@@ -32,7 +34,8 @@ package struct MemberStatus: Sendable {
         member: member, position: applier.state.position, owner: applier.state.epoch?.owner,
         members: applier.state.members.sorted { $0.key < $1.key }
           .map { Member(id: $0.key, safe: $0.value.safe) },
-        outboxCount: Int(try db.number("SELECT count(*) FROM replication_outbox") ?? 0))
+        outboxCount: Int(try db.number("SELECT count(*) FROM replication_outbox") ?? 0),
+        writingKey: applier.state.values.key)
     }
   }
 

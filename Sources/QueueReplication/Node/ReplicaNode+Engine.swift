@@ -49,10 +49,10 @@ extension ReplicaNode: EngineReplica {
     } catch {
       throw EngineError(.invalidArgument, "a record's author has \(record.author.count) bytes")
     }
-    switch try await result(of: name, during: "publishing") {
+    switch try await result(of: name, during: Self.publishing) {
     case .places(let places): return places
     case .refused(let error): throw error
-    case .operation, .settled, .conflict: throw Self.unknownOutcome(of: "publishing")
+    case .operation, .settled, .conflict: throw Self.unknownOutcome(of: Self.publishing)
     }
   }
 
@@ -101,11 +101,15 @@ extension ReplicaNode: EngineReplica {
     return result
   }
 
+  private static var publishing: String { "publishing" }
+
   static func unknownOutcome(of operation: String) -> EngineError {
-    EngineError(
+    let step =
+      operation == publishing
+      ? "publish again with the same deduplication id" : "look whether it has before you repeat it"
+    return EngineError(
       .outcomeUnknown,
       "\(operation): it is in the outbox, and was not read back while its caller waited",
-      hint: "it takes effect when the brokers answer; publish again with the same deduplication id"
-    )
+      hint: "it takes effect when the brokers answer; \(step)")
   }
 }
