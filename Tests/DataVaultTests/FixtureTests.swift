@@ -90,7 +90,7 @@ import VaultCrypto
 
   @Test(
     .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
-    arguments: ["databases", "vaults", "homes"])
+    arguments: ["databases", "vaults", "homes", "records"])
   func `each check of a reference reader has a fixture that only it refuses`(kind: String) throws {
     #expect(throws: Never.self) { try JoseReader.removeChecks(of: kind) }
   }

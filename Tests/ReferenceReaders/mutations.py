@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Removes checks from the reference readers, one at a time, and expects exactly the named fixtures to change.
 
-    mutations.py [databases] [vaults] [homes] [sizes]
+    mutations.py [databases] [vaults] [homes] [sizes] [records]
 
 A fixture notices a removed check if its outcome changes. A reader can lack a check that no fixture notices. The
 totals come last. The exit code is 1 unless exactly the named fixtures notice each check.
@@ -83,6 +83,32 @@ HOMES = {
     "commit number of the database": (
         'assert commit_number >= anchor["commit"]', "assert True",
         ["commit-number-behind-the-anchor"]),
+}
+RECORDS = {
+    "version": (" and record[0] == 1", "", ["newer-version", "version-zero"]),
+    "flags of a part": ("refuse_unless(flags <= 3)", "pass", ["part-with-flag-four"]),
+    "other flags": ("refuse_unless(flag <= 1)\n        return flag == 1", "return flag > 0", [
+        "commit-flag-two", "content-flag-two", "epoch-flag-two", "join-flag-two",
+        "operation-flag-two", "settlement-due-flag-two"]),
+    "end of a record": ("    fields.end()\n    return author", "    return author", [
+        "byte-behind-the-last-field", "commit-of-fewer-than-it-has"]),
+    "end of an operation": ("    f.end()\n", "", ["operation-byte-behind-the-end"]),
+    "lengths": ("refuse_unless(count <= len(self.data))", "pass", [
+        "commit-content-longer-than-the-record", "content-cut-in-a-time", "content-empty",
+        "content-header-without-a-value", "content-headers-longer-than-it", "cut-in-the-last-field",
+        "cut-in-the-time", "operation-cut", "operation-of-more-than-it-has"]),
+    "range of a place": ("refuse_unless(number < 1 << 63)", "pass", ["operation-place-of-64-bits"]),
+    "names of an operation": (
+        "refuse_unless(kind in (9, 10, 11, 12) or all(found[:2 if kind in (1, 2, 3, 4, 13) else 1]))",
+        "pass", ["operation-without-a-channel", "operation-without-a-consumer"]),
+    "a cancellation's list": (
+        "refuse_unless(kind != 7 or found[1] is not None)", "pass", ["operation-cancel-without-a-list"]),
+    "outcome": ("refuse_unless(kind < len(OUTCOMES))", "kind %= 5", ["settlement-outcome-five"]),
+    "priority": ("refuse_unless(priority <= 9)", "pass", ["content-priority-ten"]),
+    "priority beside an ordering key": (
+        ' and (ordering is None or found["priority"] == 4)', "",
+        ["content-priority-five-with-an-ordering-key"]),
+    "a header twice": (" and name not in headers", "", ["content-header-twice"]),
 }
 
 
@@ -214,6 +240,24 @@ def homes():
     return try_each(HOMES, outcomes)
 
 
+def records():
+    folder = os.path.join(FIXTURES, "replication/negative")
+    files = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".record"):
+            with open(os.path.join(folder, name), "rb") as file:
+                files[name[:-7]] = file.read()
+    with open(os.path.join(FIXTURES, "replication/positive/two-keys.ring"), "rb") as file:
+        ring = file.read()
+
+    def outcomes(old="", new=""):
+        module = load_reader("replication_reader.py", old, new)
+        return {name: outcome(lambda: bool(module.read(module.Ring(ring), data, {})))
+                for name, data in files.items()}
+
+    return try_each(RECORDS, outcomes)
+
+
 def try_each(mutations, outcomes):
     """The number of checks, and of those that other fixtures than the named ones noticed."""
     whole, wrong = outcomes(), 0
@@ -226,7 +270,7 @@ def try_each(mutations, outcomes):
 
 
 def main():
-    kinds = {"databases": databases, "vaults": vaults, "homes": homes, "sizes": sizes}
+    kinds = {"databases": databases, "vaults": vaults, "homes": homes, "sizes": sizes, "records": records}
     totals = [kinds[name]() for name in sys.argv[1:] or kinds]
     checks, wrong = map(sum, zip(*totals))
     print("removed checks: %d, not noticed as expected: %d" % (checks, wrong))
