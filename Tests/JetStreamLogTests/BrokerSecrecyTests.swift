@@ -40,7 +40,7 @@ private struct MarkerSearch {
 /// What the wire and the brokers have of what nodes keep secret.
 @Suite(
   .enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)),
-  .serialized, .timeLimit(.minutes(2)))
+  .serialized, .timeLimit(.minutes(4)))
 struct BrokerSecrecyTests {
   private static let texts = [
     "payload": "what only clients know", "header": "header-of-clients",
