@@ -185,8 +185,9 @@ let package = Package(
     module(
       "CommandInterface",
       [
-        "MessagingQueue", "VaultedDatabase", "SealedVFS", "DataVault", "SecretServiceStore",
-        "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging, system,
+        "QueueReplication", "MessagingQueue", "VaultedDatabase", "SealedVFS", "DataVault",
+        "SecretServiceStore", "DesktopKeyring", "VaultCrypto", "FileLayer", argumentParser, logging,
+        system,
       ]),
     .executableTarget(
       name: "DataVaultCommand",
@@ -355,7 +356,7 @@ let package = Package(
       "JetStreamLogTests",
       [
         "JetStreamLog", "QueueReplication", "Replication", "MessagingQueue", "BrokerCluster",
-        "VaultCrypto", "FileLayer", grdb, logging, system,
+        "ReplicationFixture", "VaultCrypto", "FileLayer", grdb, logging, system,
       ]),
     tests(
       "QueueReplicationTests",
@@ -410,9 +411,10 @@ let package = Package(
     tests(
       "CrashTests",
       [
-        "FileRecording", "MessagingQueue", "VaultedDatabase", "DataVault", "DataVaultTesting",
-        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture",
-        "CSQLite", "JobProgram", grdb, system,
+        "FileRecording", "QueueReplication", "Replication", "ReplicationFixture", "MessagingQueue",
+        "VaultedDatabase", "DataVault", "DataVaultTesting", "SealedSQLite", "SealedVFS",
+        "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "CSQLite", "JobProgram", grdb,
+        system,
       ]),
   ]
 )

@@ -3,7 +3,6 @@ package import ApplicationStore
 package import CommandInterface
 package import JetStreamLog
 package import MessagingServer
-package import QueueReplication
 
 /// The exit codes of the server's errors. `docs/reference/exit-codes.md` explains them.
 extension ApplicationStoreError: ErrorWithExitCode {
@@ -18,17 +17,6 @@ extension ApplicationStoreError: ErrorWithExitCode {
     .tooManyApplications: .policy, .tooManyChannels: .policy, .tooManyGrants: .policy,
     .tooManyGroups: .policy, .tooManyUsers: .policy,
     .tooManyWebhooks: .policy,
-  ]
-}
-
-extension ReplicationError: ErrorWithExitCode {
-  package var underlying: (any Error)? { nil }
-
-  package static let exitCodes: [Code: ExitStatus?] = [
-    .alarm: .badData, .damaged: .badData, .duplicated: .badData, .newerVersion: .badData,
-    .trimmed: .notFound,
-    .stopped: .inputOutput,
-    .state: .policy,
   ]
 }
 

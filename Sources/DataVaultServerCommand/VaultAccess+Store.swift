@@ -3,6 +3,7 @@ internal import CommandInterface
 internal import DataVault
 internal import MessagingQueue
 internal import MessagingServer
+internal import QueueReplication
 internal import VaultedDatabase
 
 /// Opens the tables of applications for a command, beside a server that runs.
@@ -13,8 +14,11 @@ extension VaultAccess {
   func runStore<Result>(
     makesHome: Bool = false, _ body: (ApplicationStore) async throws -> Result
   ) async throws -> Result {
-    try await runEngine(makesHome: makesHome) { engine, vault in
-      if engine.isReplicated { _ = try await ClusterBrokers.attachWriter(to: engine, vault) }
+    let home = try home()
+    return try await runEngine(makesHome: makesHome) { engine, vault in
+      if engine.isReplicated {
+        try await OutboxWriter.attach(to: engine, of: home, vault: vault)
+      }
       return try await body(ApplicationStore.open(engine, vault: vault))
     }
   }

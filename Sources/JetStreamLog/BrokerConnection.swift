@@ -12,8 +12,8 @@ internal import Synchronization
   let handle: OpaquePointer
   let context: OpaquePointer
   private let events: ConnectionEvents
-  /// How long a call of JetStream's interface waits, in milliseconds.
-  static let patience: Int64 = 3_000
+  /// How long a call of JetStream's interface waits.
+  static let timeoutMilliseconds: Int64 = 3_000
 
   private init(handle: OpaquePointer, context: OpaquePointer, _ events: ConnectionEvents) {
     unsafe self.handle = unsafe handle
@@ -52,7 +52,9 @@ internal import Synchronization
   func requireAnswer(
     _ status: natsStatus, _ operation: String, _ code: jsErrCode = jsErrCode(0)
   ) throws(LogError) {
-    if status == NATS_TIMEOUT, events.wasRefused(within: .milliseconds(2 * Self.patience)) {
+    if status == NATS_TIMEOUT,
+      events.wasRefused(within: .milliseconds(2 * Self.timeoutMilliseconds))
+    {
       // A broker answers only over another way what it does not permit.
       throw LogError(NATS_NOT_PERMITTED, during: operation)
     }
@@ -87,7 +89,7 @@ internal import Synchronization
     var context: OpaquePointer?
     var jetStream = unsafe jsOptions()
     unsafe jsOptions_Init(&jetStream)
-    unsafe jetStream.Wait = patience
+    unsafe jetStream.Wait = timeoutMilliseconds
     let status = unsafe natsConnection_JetStream(&context, handle, &jetStream)
     guard status == NATS_OK, let handle = unsafe handle, let context = unsafe context else {
       unsafe natsConnection_Destroy(handle)
@@ -148,12 +150,12 @@ internal import Synchronization
     try check(status, "preparing a connection")
   }
 
-  /// The broker that is connected.
-  func broker() -> (url: String, isConnected: Bool) {
+  /// The URL of the broker that is connected; empty without one.
+  func brokerURL() -> String {
     var buffer = [CChar](repeating: 0, count: 512)
-    let status = unsafe natsConnection_GetConnectedUrl(handle, &buffer, buffer.count)
+    _ = unsafe natsConnection_GetConnectedUrl(handle, &buffer, buffer.count)
     let url = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return (String(decoding: url, as: UTF8.self), status == NATS_OK)
+    return String(decoding: url, as: UTF8.self)
   }
 }
 

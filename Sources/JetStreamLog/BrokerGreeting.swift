@@ -4,7 +4,7 @@ internal import StrictJSON
 /// What a broker says before a client logs in, in the clear also where TLS follows: libnats keeps it to itself.
 enum BrokerGreeting {
   private static let mostBytes = 64 << 10
-  private static let patienceMilliseconds: Int32 = 1_000
+  private static let timeoutMilliseconds: Int32 = 1_000
 
   /// The version that the broker at an address says it has; nil if it does not in a second.
   ///
@@ -58,10 +58,10 @@ enum BrokerGreeting {
     _ = unsafe connect(descriptor, first.pointee.ai_addr, first.pointee.ai_addrlen)
     var line: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4_096)
-    let end = ContinuousClock.now + .milliseconds(Int(patienceMilliseconds))
+    let end = ContinuousClock.now + .milliseconds(Int(timeoutMilliseconds))
     while ContinuousClock.now < end, line.count < mostBytes {
       var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard unsafe poll(&waiting, 1, patienceMilliseconds) == 1 else { return nil }
+      guard unsafe poll(&waiting, 1, timeoutMilliseconds) == 1 else { return nil }
       let count = unsafe recv(descriptor, &piece, piece.count, 0)
       guard count > 0 else { return nil }
       line += piece[..<count]

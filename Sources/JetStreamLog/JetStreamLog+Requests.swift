@@ -40,14 +40,11 @@ final class RequestReplies: Sendable {
   private let state = Mutex(State())
   private let sender = RequestSender()
 
-  /// What comes to a subject of the inbox.
-  enum Kind: String {
-    /// What brokers answer to an append.
-    case refusals = "r"
-  }
+  /// The last token of the subject to which brokers answer an append.
+  private static let appended = "r"
 
-  /// A subject for answers, until the next connection.
-  func inbox(for kind: Kind) -> String { state.withLock { "\($0.inbox).\(kind.rawValue)" } }
+  /// The subject for what brokers answer to an append, until the next connection.
+  var inboxOfAppends: String { state.withLock { "\($0.inbox).\(Self.appended)" } }
 
   /// Answers from now on what comes to a subject, over each connection that is made.
   func answer(as subject: String, _ answer: @escaping Answer) {
@@ -67,7 +64,7 @@ final class RequestReplies: Sendable {
     var subscriptions = [
       try BrokerSubscription(connection, "\(inbox).*") { [weak self] subject, bytes, _ in
         let last = subject.split(separator: ".").last.map(String.init) ?? ""
-        if Kind(rawValue: last) == .refusals { return noteAppended(bytes) }
+        if last == Self.appended { return noteAppended(bytes) }
         guard let number = UInt64(last) else { return }
         // Without bytes nothing listens.
         self?.finish(
@@ -139,6 +136,8 @@ final class RequestReplies: Sendable {
       defer {
         state.callers = [:]
         state.subscriptions = []
+        // It can hold keys.
+        state.served = nil
       }
       return (state.callers, state.subscriptions)
     }

@@ -1,4 +1,5 @@
 internal import CNATS
+internal import Glibc
 package import Logging
 package import Replication
 internal import Synchronization
@@ -28,6 +29,8 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
 
   private struct Reading: ~Copyable {
     var reader: StreamReader?
+    /// When the brokers are asked for a consumer again, after they made none.
+    var asksAgainAt: Duration = .zero
     /// The first record that the stream had when that was last asked.
     var first: UInt64 = 1
   }
@@ -117,7 +120,7 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
 
   package func append(_ records: [SealedRecord]) throws {
     let stream = try stream()
-    let answers = exchange.inbox(for: .refusals)
+    let answers = exchange.inboxOfAppends
     for record in records {
       try stream.connection.publish(record.bytes, to: names.records, reply: answers)
     }
@@ -134,40 +137,71 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     _ stream: ShardStream, _ state: inout Reading, at place: UInt64, mostBytes: Int, wait: Duration
   ) throws(LogError) -> Applier.Batch {
     guard place < .max - 1 else { throw LogError(.noAnswer, "no record can have this place") }
-    if state.reader.map({ !$0.continues(place, over: stream.connection) }) ?? true {
-      state.reader = nil
-      state.reader = try StreamReader(stream.connection, names, from: place + 1)
+    try prepareReader(stream, &state, at: place)
+    var entries: [LogEntry] = []
+    if let reader = state.reader {
+      do throws(LogError) {
+        entries = try reader.read(mostBytes: mostBytes, wait: wait)
+      } catch {
+        state.reader = nil
+        throw error
+      }
     }
-    guard let reader = state.reader else { throw .closed }
-    var entries: [LogEntry]
-    do throws(LogError) {
-      entries = try reader.read(mostBytes: mostBytes, wait: wait)
-    } catch {
-      state.reader = nil
-      throw error
+    var hasGap = entries.first.map { $0.sequence > place + 1 } ?? false
+    if entries.isEmpty || hasGap {
+      // The consumer's replica can lack what the leader has.
+      let missed = try missed(
+        stream, after: place, mostBytes, wait: state.reader == nil ? wait : .zero)
+      if !missed.isEmpty {
+        state.reader = nil
+        entries = missed
+        hasGap = false
+      }
     }
     // What came was in the stream before this moment. What is at the place is asked after it.
     let sentAt = now()
     let found = place > 0 ? try stream.entry(at: place) : nil
-    var hasGap = entries.first.map { $0.sequence > place + 1 } ?? false
-    if hasGap, try stream.entry(at: place + 1) != nil {
-      // The consumer's replica lacks what the leader has.
-      state.reader = nil
-      entries = []
-      hasGap = false
-    }
-    var last = (entries.last?.sequence ?? place).addingClamped(reader.pending)
-    if entries.isEmpty || hasGap || (place > 0 && found == nil) {
+    var last = (entries.last?.sequence ?? place).addingClamped(state.reader?.pending ?? 0)
+    if entries.isEmpty || hasGap || state.reader == nil || (place > 0 && found == nil) {
       let extent = try stream.extent()
       state.first = extent.first
       last = extent.last
-      // The consumer's replica has nothing, and the leader has.
-      if entries.isEmpty, last > place { state.reader = nil }
     }
     if let found { entries.insert(found, at: 0) }
     return Applier.Batch(
       first: found == nil ? state.first : min(state.first, place), last: last, entries: entries,
       sentAt: sentAt, receivedAt: now())
+  }
+
+  /// Has a reader that goes on at a place, unless the brokers make no consumer now: their leader for that can be ill, and
+  /// the stream's leader well.
+  private func prepareReader(
+    _ stream: ShardStream, _ state: inout Reading, at place: UInt64
+  ) throws(LogError) {
+    if state.reader?.continues(place, over: stream.connection) == true { return }
+    state.reader = nil
+    guard now() >= state.asksAgainAt else { return }
+    do throws(LogError) {
+      state.reader = try StreamReader(stream.connection, names, from: place + 1)
+    } catch {
+      guard error.code == .noAnswer else { throw error }
+      logger.warning("the brokers make no consumer, and the stream's leader is read: \(error)")
+      state.asksAgainAt = now() + .seconds(10)
+    }
+  }
+
+  /// The records that the leader has behind a place.
+  ///
+  /// - Parameter wait: how long it asks for the first one.
+  private func missed(
+    _ stream: ShardStream, after place: UInt64, _ mostBytes: Int, wait: Duration
+  ) throws(LogError) -> [LogEntry] {
+    let end = now() + wait
+    while true {
+      let entries = try stream.entries(after: place, mostBytes: mostBytes)
+      if !entries.isEmpty || now() >= end { return entries }
+      usleep(20_000)
+    }
   }
 
   package func trim(through position: UInt64) throws {

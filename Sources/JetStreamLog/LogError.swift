@@ -66,7 +66,9 @@ extension LogError {
       self.init(
         .unreachable, message, hint: "check the addresses, the brokers, and whether they use TLS")
     case NATS_CONNECTION_CLOSED, NATS_CONNECTION_DISCONNECTED, NATS_INSUFFICIENT_BUFFER:
-      self.init(.unreachable, "\(operation): the connection to the brokers is lost")
+      self.init(
+        .unreachable, "\(operation): the connection to the brokers is lost",
+        hint: "the node connects again by itself; if it does not, see whether the brokers run")
     default: self.init(.noAnswer, message, hint: "check that a majority of the brokers runs")
     }
   }

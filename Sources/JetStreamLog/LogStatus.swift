@@ -34,7 +34,7 @@ extension JetStreamLog {
   /// Asks the brokers for the state of the stream.
   package func status() throws(LogError) -> LogStatus {
     let stream = try stream()
-    let broker = stream.connection.broker().url.printable
+    let broker = stream.connection.brokerURL().printable
     let version = BrokerGreeting.version(of: broker)
     return try unsafe stream.info { info in
       let extent = unsafe ShardStream.Extent(info.State)

@@ -12,7 +12,7 @@ struct ShardStream {
   let names: ShardNames
 
   /// How long a replica can be silent for the leader to count it: Raft's heartbeats come every second.
-  private static let silence: Int64 = 2_500_000_000
+  private static let silenceNanoseconds: Int64 = 2_500_000_000
 
   /// The numbers of a stream.
   struct Extent {
@@ -121,7 +121,7 @@ struct ShardStream {
     var heard = 0
     for index in 0..<count {
       guard let replica = unsafe cluster.Replicas?[index]?.pointee else { continue }
-      if unsafe !replica.Offline && replica.Active < silence { heard += 1 }
+      if unsafe !replica.Offline && replica.Active < silenceNanoseconds { heard += 1 }
     }
     return 2 * (heard + 1) > count + 1
   }
@@ -157,6 +157,20 @@ struct ShardStream {
       message, sequence: natsMsg_GetSequence(message), storedAt: natsMsg_GetTime(message))
   }
 
+  /// The records that follow a place, asked one by one: at most 100, and none after so many bytes.
+  func entries(after place: UInt64, mostBytes: Int) throws(LogError) -> [LogEntry] {
+    var entries: [LogEntry] = []
+    var byteCount = 0
+    var last = place
+    while entries.count < 100, byteCount < mostBytes, last < .max - 1 {
+      guard let entry = try entry(at: last + 1), entry.sequence == last + 1 else { break }
+      last = entry.sequence
+      byteCount += entry.record.bytes.count
+      entries.append(entry)
+    }
+    return entries
+  }
+
   /// Removes the records up to a place.
   func trim(through place: UInt64) throws(LogError) {
     // Without a place, all would be removed.
@@ -164,7 +178,7 @@ struct ShardStream {
     var code = jsErrCode(0)
     var options = unsafe jsOptions()
     unsafe jsOptions_Init(&options)
-    unsafe options.Wait = BrokerConnection.patience
+    unsafe options.Wait = BrokerConnection.timeoutMilliseconds
     unsafe options.Stream.Purge.Sequence = place + 1
     try connection.requireAnswer(
       unsafe js_PurgeStream(connection.context, names.stream, &options, &code),

@@ -4,12 +4,14 @@ internal import Replication
 /// Reads the records of a stream in their order, by a consumer that the brokers forget when it is no longer asked.
 ///
 /// A consumer is not the truth: a replica serves it, which can lack the end of the stream. Who reads compares what comes
-/// before with the leader. One thread uses a reader.
+/// before with the leader, and asks the leader when nothing comes. One thread uses a reader.
 @safe final class StreamReader {
   /// The messages and bytes of one request, and how long it is open.
   private static let batch = 500
   private static let batchBytes = 8 << 20
   private static let requestNanoseconds: Int64 = 5_000_000_000
+  /// How long the brokers have to make a consumer: less than a node can be blind.
+  private static let timeoutMilliseconds: Int64 = 500
 
   private let connection: BrokerConnection
   private let subscription: OpaquePointer
@@ -42,8 +44,11 @@ internal import Replication
     unsafe configuration.MemoryStorage = true
     var info: UnsafeMutablePointer<jsConsumerInfo>?
     var code = jsErrCode(0)
+    var options = unsafe jsOptions()
+    unsafe jsOptions_Init(&options)
+    unsafe options.Wait = Self.timeoutMilliseconds
     let status = unsafe js_AddConsumer(
-      &info, connection.context, names.stream, &configuration, nil, &code)
+      &info, connection.context, names.stream, &configuration, &options, &code)
     defer { unsafe jsConsumerInfo_Destroy(info) }
     try connection.requireAnswer(status, "reading the stream", code)
     let name = unsafe info?.pointee.Name.map { unsafe String(cString: $0) } ?? ""

@@ -46,12 +46,16 @@ extension ReplicationError {
   static func damaged(_ fault: String) -> ReplicationError {
     ReplicationError(
       .damaged, "the tables of replication are damaged: \(fault)",
-      hint: "join again with a copy of another member")
+      hint: "set this home aside, and join with a new one")
   }
 
   static let noMember = ReplicationError(
     .state, "this home is no member of a cluster",
     hint: "make it the first one with datavaultd cluster provision, or join with an invitation")
+
+  static let salvaged = ReplicationError(
+    .damaged, "this home was salvaged, and can lack rows that the other members have",
+    hint: "leave with --without-brokers, export what only this home has, and join with a new home")
 
   static let stopped = ReplicationError(
     .stopped, "replication was stopped", hint: "start the server again")
@@ -73,7 +77,8 @@ extension ReplicationError {
     case .trimmed(let needed, let first):
       self.init(
         .trimmed, "the log begins at record \(first), and this member needs record \(needed)",
-        hint: "join again with a copy of another member")
+        hint:
+          "leave with --without-brokers, export what only this home has, and join with a new home")
     case .foreignLog(let position):
       self.init(
         .alarm, "the log differs from what was applied here, further back than brokers can forget",
@@ -84,8 +89,8 @@ extension ReplicationError {
         hint: "if another member has a newer key, let it hand the key on: datavaultd cluster key")
     case .diverged(_, let position):
       self.init(
-        .alarm, "another member has applied the same \(position) records to other rows",
-        hint: "compare the members with datavaultd cluster verify")
+        .alarm, "another member has applied other records than this home up to record \(position)",
+        hint: "datavaultd cluster verify on each member shows which one differs from the log")
     }
   }
 }

@@ -15,12 +15,12 @@ import Testing
 
   init() throws {
     home = try TestHome.secured()
-    try home.create("v")
+    try home.createVault()
   }
 
   private func publish(_ lines: some Sequence<Int>, bytes: Int = 10) throws {
     let text = lines.map { "\($0) " + String(repeating: "m", count: bytes) + "\n" }.joined()
-    try home.unlocked(["queue", "publish", "d"], input: Array(text.utf8)).expect(0)
+    try home.queue(["publish", "d"], input: Array(text.utf8)).expect(0)
   }
 
   private func tool(_ command: String..., password: String? = nil) throws -> Program {

@@ -17,7 +17,7 @@ import Testing
   /// A home with two backups: "backup", and "another" after a change of vault "v" and with a vault "w".
   private static let original = Result {
     let home = try TestHome.secured()
-    try home.create("v")
+    try home.createVault()
     try home.unlocked("backup", home.folder.path("backup")).expect(0)
     try home.create("w")
     try home.unlocked("set", "v", "x", input: "1").expect(0)

@@ -18,7 +18,7 @@ import Testing
     user.press(answer + "\n")
     #expect(child.wait() == status)
     #expect(bench.errors.contains("delete the messages of channel 'c'? [y/N]"))
-    let left = try bench.home.unlocked("queue", "history", "c").text
+    let left = try bench.home.queue("history", "c").text
     #expect(left == (status == 0 ? "" : "first\n"))
   }
 

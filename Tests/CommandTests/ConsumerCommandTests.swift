@@ -6,7 +6,7 @@ import Testing
   private let home: TestHome
 
   init() throws {
-    home = try TestHome.fresh()
+    home = try TestHome.keyed()
     _ = try home.queue("publish", "c", input: "a\nb\n")
   }
 
@@ -53,7 +53,7 @@ import Testing
       (["remove", "c", "unknown"], 66), (["remove", "none", "default"], 66),
       (["add", "c", "x", "--attempts", "0"], 64), (["add", "c", "a\nb"], 64), (["add", "c"], 64),
     ] as [([String], Int32)] {
-      try home.run(["queue", "consumers"] + arguments)
+      try home.queue(["consumers"] + arguments)
         .expect(status, of: "\(arguments)", says: "\nhint: ")
     }
   }
@@ -88,6 +88,6 @@ import Testing
     ["--age", "40000d"],
   ])
   func `an invalid retention ends with 64`(options: [String]) throws {
-    try home.run(["queue", "retention", "set", "c"] + options).expect(64, says: "\nhint: ")
+    try home.queue(["retention", "set", "c"] + options).expect(64, says: "\nhint: ")
   }
 }

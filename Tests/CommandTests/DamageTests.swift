@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func `a damaged page is named as damage, also the one with the rollback anchor`() throws {
-    #expect(try home.unlocked("queue", "stats").status == 0)
+    #expect(try home.queue("stats").status == 0)
     let files = try [home.database, home.vault("messaging")].map {
       ($0, try Data(contentsOf: URL(fileURLWithPath: $0)))
     }
@@ -107,13 +107,13 @@ import Testing
   {
     try Data().write(to: URL(fileURLWithPath: home.database))
     for command in ["verify", "salvage"] {
-      try home.unlocked("queue", command).expect(66, says: "is empty")
+      try home.queue(command).expect(66, says: "is empty")
     }
   }
 
   @Test func `only clean-up-first-run sets aside a vault whose database is missing`() throws {
     try FileManager.default.removeItem(atPath: home.database)
-    #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
+    #expect(try home.queue("publish", "c", input: "a\n").status == 66)
     #expect(try home.run("clean-up-first-run").status == 0)
     #expect(try home.run("list").text == "")
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 0)
@@ -136,7 +136,7 @@ import Testing
     #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)
     #expect(try home.run("secure", "--new-password-file", password).status == 66)
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)
-    try home.unlocked("queue", "publish", "c", input: "a\n")
+    try home.queue("publish", "c", input: "a\n")
       .expect(66, says: "hint: a queue exists: restore vaults/messaging.vault")
     #expect(try home.contents() == before)
   }

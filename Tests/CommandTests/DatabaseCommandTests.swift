@@ -228,11 +228,11 @@ import Testing
   @Test func `queue rekey re-encrypts all messages and keeps the password`() throws {
     let home = try TestHome.secured()
     let before = try #require(FileManager.default.contents(atPath: home.database))
-    try home.unlocked("queue", "rekey").expect(0)
+    try home.queue("rekey").expect(0)
     let after = try #require(FileManager.default.contents(atPath: home.database))
     #expect(after[4..<8] != before[4..<8], "the key check did not change")
     #expect(after[8..<16] == before[8..<16], "the file id changed")
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
     try home.run("queue", "rekey", "--password-file", home.wrongFile).expect(77)
   }
 }

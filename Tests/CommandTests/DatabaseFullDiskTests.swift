@@ -49,7 +49,7 @@ struct DatabaseFullDiskTests {
     let home = try TestHome.secured()
     let lines = (1...1000).map { "\($0) " + String(repeating: "m", count: 1000) }
     let input = lines.joined(separator: "\n") + "\n"
-    try home.unlocked("queue", "publish", "d", input: input).expect(0)
+    try home.queue("publish", "d", input: input).expect(0)
     let aside = home.folder.path("aside")
     try FileManager.default.moveItem(atPath: home.path, toPath: aside)
     let disk = try SmallDisk(at: home.path, byteCount: 2_000_000)
@@ -59,12 +59,12 @@ struct DatabaseFullDiskTests {
     let names = disk.names
     let database = try #require(FileManager.default.contents(atPath: home.database))
     #expect(database.count > 1_100_000)
-    try home.unlocked("queue", "rekey").expect(74)
+    try home.queue("rekey").expect(74)
     #expect(disk.names == names)
     #expect(FileManager.default.contents(atPath: home.database) == database)
 
     try disk.resize(byteCount: 8_000_000)
-    try home.unlocked("queue", "rekey").expect(0)
-    #expect(try home.unlocked("queue", "receive", "d").text == input)
+    try home.queue("rekey").expect(0)
+    #expect(try home.queue("receive", "d").text == input)
   }
 }

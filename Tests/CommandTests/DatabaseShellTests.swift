@@ -60,10 +60,10 @@ import VaultCrypto
     try Tool.run(["restore", backup, home.path, "--password-file", home.passwordFile]).expect(0)
     let shell = try RunningShell(home)
     _ = try shell.started()
-    try home.unlocked("queue", "rekey").expect(75)
+    try home.queue("rekey").expect(75)
     shell.type(".exit 0\n")
     #expect(shell.child.wait() == 0)
-    try home.unlocked("queue", "rekey").expect(0)
+    try home.queue("rekey").expect(0)
   }
 
   @Test func `the shell reads beside a running engine, and sees its last commit`() throws {
@@ -147,10 +147,10 @@ import VaultCrypto
   @Test func `a change of key fails while the shell runs, and succeeds after it`() throws {
     let shell = try RunningShell(home)
     _ = try shell.started()
-    try home.unlocked("queue", "rekey").expect(75)
+    try home.queue("rekey").expect(75)
     shell.type(".exit 3\n")
     #expect(shell.child.wait() == 3)
-    try home.unlocked("queue", "rekey").expect(0)
+    try home.queue("rekey").expect(0)
     try self.shell("SELECT count(*) FROM message;\n").expect(0, prints: "1\n")
   }
 

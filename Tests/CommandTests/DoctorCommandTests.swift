@@ -154,7 +154,7 @@ import Testing
   func `doctor reports a full disk, which prevents counting wrong attempts`() throws {
     let home = try TestHome.fresh()
     let disk = try SmallDisk(at: home.path, byteCount: 1 << 20)
-    try home.create("v")
+    try home.createVault()
     #expect(try kinds(try home.run("doctor", "--json")) == [])
     _ = FileManager.default.createFile(
       atPath: home.path + "/filler", contents: Data(count: (1 << 20) - (64 << 10)))

@@ -89,7 +89,7 @@ extension DoctorCommandTests {
     throws
   {
     let older = try Data(contentsOf: URL(fileURLWithPath: home.database))
-    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
+    #expect(try home.queue("publish", "c", input: "second\n").status == 0)
     #expect(try home.unlocked("doctor").text.contains("rolled back") == false)
     try older.write(to: URL(fileURLWithPath: home.database))
     chmod(home.database, 0o600)

@@ -14,14 +14,14 @@ extension DoctorCommandTests {
   }
 
   private func databaseByteCount() throws -> Int {
-    let report = try home.unlocked("queue", "limit", "--json").expect(0).objects.first
+    let report = try home.queue("limit", "--json").expect(0).objects.first
     return try #require(report?["databaseBytes"] as? Int)
   }
 
   @Test func `doctor warns from 90 percent of the limit on, if it can open the vault`() throws {
     let byteCount = try databaseByteCount()
     func look(_ limit: String, _ kinds: [String], says text: String = "{") throws {
-      try home.unlocked("queue", "limit", "set", "--bytes", limit).expect(0)
+      try home.queue("limit", "set", "--bytes", limit).expect(0)
       try expectFindings(kinds, says: text, in: home.unlocked("doctor", "--json"))
       // The limit is sealed.
       try expectFindings([], says: "reaches its limit: the messaging vault is locked")
@@ -30,18 +30,18 @@ extension DoctorCommandTests {
     try look(
       "\(byteCount * 10 / 9)", ["limitNearlyReached -"], says: "queue limit set --bytes N")
     try look("\(byteCount)", ["queueFull -"], says: "publishing is refused")
-    try home.unlocked("queue", "publish", "c", input: "second\n")
+    try home.queue("publish", "c", input: "second\n")
       .expect(75, says: "its limit is \(byteCount)", "datavault queue limit set --bytes N")
     try look("none", [])
-    try home.unlocked("queue", "publish", "c", input: "second\n").expect(0)
+    try home.queue("publish", "c", input: "second\n").expect(0)
   }
 
   @Test func `queue limit refuses a limit below 1, and says what it shows`() throws {
-    try home.unlocked("queue", "limit", "set", "--bytes", "0").expect(64)
-    try home.unlocked("queue", "limit").expect(0, prints: "limit      none")
-    try home.unlocked("queue", "limit", "set", "--bytes", "5000000").expect(0)
-    try home.unlocked("queue", "limit").expect(0, prints: "limit      5000000 bytes")
-    try home.unlocked("queue", "stats").expect(0, prints: "limit      5000000 bytes")
+    try home.queue("limit", "set", "--bytes", "0").expect(64)
+    try home.queue("limit").expect(0, prints: "limit      none")
+    try home.queue("limit", "set", "--bytes", "5000000").expect(0)
+    try home.queue("limit").expect(0, prints: "limit      5000000 bytes")
+    try home.queue("stats").expect(0, prints: "limit      5000000 bytes")
   }
 
   @Test(arguments: [
@@ -108,7 +108,7 @@ extension DoctorCommandTests {
     try expectFindings(["leftoverJournal -"], says: "move it to another directory")
     try expectFindings(["leftoverJournal -"], in: home.unlocked("doctor", "--json"))
     rename(journal, home.folder.path("journal"))
-    try home.unlocked("queue", "verify").expect(0)
+    try home.queue("verify").expect(0)
     try expectFindings([])
 
     let byteCount = try Data(contentsOf: URL(fileURLWithPath: home.database)).count
@@ -117,7 +117,7 @@ extension DoctorCommandTests {
     try expectFindings(
       ["damaged -"], status: 65, says: "run datavault queue salvage",
       in: home.unlocked("doctor", "--json"))
-    try home.unlocked("queue", "verify").expect(65)
+    try home.queue("verify").expect(65)
   }
 
   @Test func `doctor says that a locked vault's database is foreign or damaged`() throws {
@@ -127,19 +127,19 @@ extension DoctorCommandTests {
     try expectFindings(
       ["databaseMismatch -"], status: 65, says: "datavault doctor --password-file FILE")
     try expectFindings(["damaged -"], status: 65, in: home.unlocked("doctor", "--json"))
-    try home.unlocked("queue", "salvage").expect(0)
+    try home.queue("salvage").expect(0)
     try expectFindings(["leftoverFile -"], says: "messaging.db.damaged-1")
     try applyFix(/fix: if no message is missing, run (rm .*)/)
   }
 
   @Test func `doctor reports an interrupted salvage, with and without the password`() throws {
-    try home.unlocked("queue", "salvage").expect(0)
+    try home.queue("salvage").expect(0)
     // A kill after the vault was bound to the copy, and before the files were renamed.
     rename(home.database, home.database + ".salvaged")
     rename(home.database + ".damaged-1", home.database)
     try expectFindings(["salvageInterrupted -"], says: "run datavault queue salvage")
     try expectFindings(["salvageInterrupted -"], in: home.unlocked("doctor", "--json"))
-    try home.unlocked("queue", "salvage").expect(65, says: "has lost is not known")
+    try home.queue("salvage").expect(65, says: "has lost is not known")
     try expectFindings(["leftoverFile -"], says: "messaging.db.damaged-1")
   }
 
@@ -148,7 +148,7 @@ extension DoctorCommandTests {
     #expect(FileManager.default.createFile(atPath: reserve, contents: nil))
     chmod(reserve, 0o600)
     try expectFindings(["reserveMissing -"], says: "run datavault queue compact")
-    try home.unlocked("queue", "compact").expect(0)
+    try home.queue("compact").expect(0)
     try expectFindings([])
     // A larger queue without one is reported, too.
     unlink(reserve)

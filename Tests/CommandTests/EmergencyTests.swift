@@ -27,16 +27,16 @@ import Testing
   @Test func `a lost vault is replaced by that of a backup, and no message is missing`() throws {
     let backup = home.folder.path("backup")
     #expect(try home.unlocked("backup", backup).status == 0)
-    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
+    #expect(try home.queue("publish", "c", input: "second\n").status == 0)
     try FileManager.default.removeItem(atPath: home.vault("messaging"))
     let night = try follow("The vault is lost", words: ["BACKUP": backup])
     #expect(night.statuses == [0, 0, 0], "\(night.seen)")
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\nsecond\n")
+    #expect(try home.queue("receive", "c").text == "first\nsecond\n")
   }
 
   @Test func `a damaged database keeps the messages that can be read`() throws {
     let lines = (1...2000).map { "message \($0), with enough text to fill some pages\n" }
-    #expect(try home.unlocked("queue", "publish", "d", input: lines.joined()).status == 0)
+    #expect(try home.queue("publish", "d", input: lines.joined()).status == 0)
     let file = try FileHandle(forUpdating: URL(filePath: home.database))
     try file.seek(toOffset: 30 * 4096)
     try file.write(contentsOf: Data(repeating: 7, count: 8 * 4096))
@@ -44,7 +44,7 @@ import Testing
     let night = try follow(
       "The database is damaged", words: ["COPY": home.folder.path("copy")])
     #expect(night.statuses == [0, 65, 65, 0], "\(night.seen)")
-    let left = try home.unlocked("queue", "receive", "d", "--max", "5000").text
+    let left = try home.queue("receive", "d", "--max", "5000").text
     #expect(left.split(separator: "\n").count > 1000)
     #expect(FileManager.default.fileExists(atPath: home.folder.path("copy/messaging.db")))
   }
@@ -57,8 +57,8 @@ import Testing
     _ = try Program.run("/bin/cp", ["-a", aside + "/.", home.path])
     let line = String(repeating: "x", count: 60_000) + "\n"
     func flood(_ count: Int) throws -> Program {
-      try home.unlocked(
-        "queue", "publish", "flood", input: String(repeating: line, count: count))
+      try home.queue(
+        "publish", "flood", input: String(repeating: line, count: count))
     }
     #expect(try flood(200).status == 0)
     // The stop makes the reserve, because the database is as large as it.
@@ -66,8 +66,8 @@ import Testing
     #expect(try flood(1000).status == 74)
     let night = try follow("The disk is full", words: ["CHANNEL": "flood"])
     #expect(night.statuses == [0, 0, 0, 0, 0], "\(night.seen)")
-    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\nsecond\n")
+    #expect(try home.queue("publish", "c", input: "second\n").status == 0)
+    #expect(try home.queue("receive", "c").text == "first\nsecond\n")
     withExtendedLifetime(disk) {}
   }
 
@@ -77,7 +77,7 @@ import Testing
     try FileManager.default.removeItem(atPath: home.path)
     let night = try follow("The machine is lost", words: ["BACKUP": backup])
     #expect(night.statuses == [0, 0, 0], "\(night.seen)")
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
   }
 
   @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -100,10 +100,10 @@ import Testing
   }
 
   @Test func `a message that fails again and again is put aside`() throws {
-    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
-    let token = try home.lease("--password-file", home.passwordFile)
-    #expect(try home.unlocked("queue", "reject", token, "--reason", "no such book").status == 0)
-    let messages = try home.unlocked("queue", "history", "c", "--ndjson").objects
+    #expect(try home.queue("publish", "c", input: "second\n").status == 0)
+    let token = try home.lease()
+    #expect(try home.queue("reject", token, "--reason", "no such book").status == 0)
+    let messages = try home.queue("history", "c", "--ndjson").objects
     let numbers = try messages.map { try #require($0["timetoken"] as? String) }
     try #require(numbers.count == 2)
     let night = try follow(
@@ -113,8 +113,8 @@ import Testing
       ])
     #expect(night.statuses == Array(repeating: 0, count: 7), "\(night.seen)")
     #expect(night.seen.contains("no such book"))
-    #expect(try home.unlocked("queue", "history", "c").text == "")
-    #expect(try home.unlocked("queue", "receive", "c-failed").text == "first\n")
+    #expect(try home.queue("history", "c").text == "")
+    #expect(try home.queue("receive", "c-failed").text == "first\n")
   }
 
   @Test(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))

@@ -39,12 +39,13 @@ import Testing
 
   /// The lines that a command prints with `--json`.
   private func report(_ command: String, _ arguments: [String]) throws -> [String] {
-    let arguments = try arguments.map {
+    let timetoken = try arguments.contains("$timetoken") ? timetoken() : ""
+    let arguments = arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
         .replacing("$fixtures", with: Repository.path("Fixtures"))
         .replacing("$sealed", with: fixture.sealed)
         .replacing("$key", with: fixture.key)
-        .replacing("$timetoken", with: try timetoken())
+        .replacing("$timetoken", with: timetoken)
     }
     let words = command.split(separator: " ").map(String.init)
     let hasHome = !["database", "verify-backup", "restore"].contains(words[0])
@@ -60,7 +61,7 @@ import Testing
   /// - Returns: lines that `queue receive --ndjson` printed.
   @discardableResult
   private func fill() throws -> [String] {
-    try home.create("v")
+    try home.createVault()
     _ = try home.unlocked("set", "v", "token", input: "t0ken")
     _ = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     _ = try home.run("set", "messaging", "token", input: "t0ken")
@@ -151,15 +152,8 @@ import Testing
   private func clusterReports(
     _ server: ServerHome
   ) throws -> [(heading: String, lines: [String])] {
-    var options = BrokerCluster.Options()
-    options.count = 1
-    let brokers = try BrokerCluster(options)
-    let provision = ["cluster", "provision", "--replicas", "1", "--without-login"]
-    let deadline = ContinuousClock.now + .seconds(20)
-    while try server.run(provision + ["--broker", brokers.addresses[0]]).status != 0 {
-      try #require(ContinuousClock.now < deadline, "the broker makes no stream")
-      usleep(100_000)
-    }
+    let brokers = try server.becomeMember()
+    defer { withExtendedLifetime(brokers) {} }
     let status = try server.run(["cluster", "status", "--json"]).lines
     let report = try #require(status.first)
     #expect(report.contains(/"version":"\d+\.\d+\.\d+/))

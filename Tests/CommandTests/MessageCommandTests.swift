@@ -7,12 +7,12 @@ import Testing
   let home: TestHome
 
   init() throws {
-    home = try TestHome.fresh()
+    home = try TestHome.keyed()
     _ = try home.queue("publish", "c", input: "a\nb\n")
   }
 
   private func timetoken(_ index: Int) throws -> String {
-    let lines = try home.run("queue", "history", "c", "--ndjson").objects
+    let lines = try home.queue("history", "c", "--ndjson").objects
     return try #require(lines[index]["timetoken"] as? String)
   }
 
@@ -34,7 +34,7 @@ import Testing
   @Test func `peek prints what receive prints next`() throws {
     #expect(try home.queue("peek", "c").text == "a\n")
     #expect(try home.queue("peek", "c", "--max", "9").text == "a\nb\n")
-    let object = try #require(try home.run("queue", "peek", "c", "--ndjson").objects.first)
+    let object = try #require(try home.queue("peek", "c", "--ndjson").objects.first)
     #expect(object["attempt"] as? Int == 1 && object["token"] == nil)
     #expect(try home.queue("peek", "c", "--max", "0").status == 64)
     #expect(try home.queue("receive", "c").text == "a\nb\n")

@@ -6,7 +6,7 @@ import Testing
   private let home: TestHome
 
   init() throws {
-    home = try TestHome.fresh()
+    home = try TestHome.keyed()
   }
 
   @Test func `publish gives each message the headers, the key and the time to live`() throws {
@@ -36,7 +36,7 @@ import Testing
 
   @Test(arguments: [["--delay", "1h"], ["--at", "2199-01-01T00:00:00Z"]])
   func `a delayed message is in the history and is not received yet`(option: [String]) throws {
-    try home.run(["queue", "publish", "c"] + option, input: "later").expect(0)
+    try home.queue(["publish", "c"] + option, input: Array("later".utf8)).expect(0)
     #expect(try home.queue("receive", "c").output.isEmpty)
     let line = try #require(home.queue("history", "c", "--ndjson").objects.first)
     let date = try #require(line["at"] as? String)
@@ -71,7 +71,8 @@ import Testing
     ["--delay", "400d"], ["--time-to-live", "0s"], ["--deduplication-id", ""],
   ])
   func `an invalid message option ends with 64`(options: [String]) throws {
-    try home.run(["queue", "publish", "c"] + options, input: "a").expect(64, says: "\nhint: ")
+    let home = try TestHome.fresh()
+    try home.queue(["publish", "c"] + options, input: [0x61]).expect(64, says: "\nhint: ")
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 
@@ -168,8 +169,8 @@ import Testing
     #expect(try home.queue("history", "c").text == "")
     try home.queue("publish", "c", "--at", "2286-11-20T17:46:39Z", input: "kept\n").expect(0)
     #expect(try home.queue("export", home.folder.path("messages")).status == 0)
-    let other = try TestHome.fresh()
-    #expect(try other.run("queue", "import", home.folder.path("messages")).status == 0)
+    let other = try TestHome.keyed()
+    #expect(try other.queue("import", home.folder.path("messages")).status == 0)
   }
 
   @Test(arguments: [
@@ -179,7 +180,7 @@ import Testing
   ])
   func `a limit that JSON cannot carry is refused`(arguments: [String]) throws {
     #expect(try home.queue("publish", "c", input: "first\n").status == 0)
-    try home.run(["queue"] + arguments).expect(64, says: "\nhint: use ")
+    try home.queue(arguments).expect(64, says: "\nhint: use ")
   }
 
   @Test(arguments: [

@@ -32,11 +32,11 @@ import Testing
   }
 
   @Test func `--quiet omits warnings, and prints results and errors`() throws {
-    let warned = try home.unlocked("queue", "export", home.folder.path("loud"))
+    let warned = try home.queue("export", home.folder.path("loud"))
     #expect(warned.errors.contains("in plaintext"))
-    let quiet = try home.unlocked("queue", "export", home.folder.path("soft"), "--quiet").expect(0)
+    let quiet = try home.queue("export", home.folder.path("soft"), "--quiet").expect(0)
     #expect(quiet.errors.isEmpty, "\(quiet.errors)")
-    #expect(try home.unlocked("queue", "history", "c", "--quiet").text == "first\n")
+    #expect(try home.queue("history", "c", "--quiet").text == "first\n")
     try home.run("status", "missing", "--quiet").expect(66, says: "datavault: ")
   }
 
@@ -65,7 +65,7 @@ import Testing
     let byPassword = try home.run(
       "queue", "stats", "--verbose", "--password-file", home.passwordFile)
     #expect(byPassword.errors.contains("slot 'password'"))
-    #expect(try home.unlocked("queue", "stats").errors.isEmpty)
+    #expect(try home.queue("stats").errors.isEmpty)
   }
 
   @Test(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))

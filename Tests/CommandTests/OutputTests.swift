@@ -26,17 +26,17 @@ import Testing
 
   @Test func `receive into a closed pipe ends with 74 and releases the message`() throws {
     // The attempt does not count: the message becomes no dead letter.
-    try home.unlocked("queue", "consumers", "add", "c", "default", "--attempts", "1").expect(0)
+    try home.queue("consumers", "add", "c", "default", "--attempts", "1").expect(0)
     let ends = try Self.makePipe()
     close(ends[0])
     try receive(into: .inherited(ends[1])).expect(74, says: "closed the pipe")
     close(ends[1])
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
   }
 
   @Test func `receive to a full disk ends with 74 and loses no message`() throws {
     try receive(into: .writing("/dev/full")).expect(74)
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
   }
 
   @Test
@@ -45,7 +45,7 @@ import Testing
   {
     // No other file must have received the descriptor number 1.
     try receive(into: .closed).expect(74, says: "bad file descriptor")
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
   }
 
   @Test(arguments: [["--help"], ["--version"], ["help", "queue", "publish"]])
@@ -71,7 +71,7 @@ import Testing
   @Test func `receive keeps the messages that a closing pipe did not accept`() throws {
     let line = String(repeating: "x", count: 999)
     let input = (1...500).map { _ in line + "\n" }.joined()
-    #expect(try home.unlocked("queue", "publish", "c", input: input).status == 0)
+    #expect(try home.queue("publish", "c", input: input).status == 0)
     let ends = try Self.makePipe()
     let child = try home.start("queue", "receive", "c", descriptors: [1: .inherited(ends[1])])
     close(ends[1])
@@ -79,7 +79,7 @@ import Testing
     #expect(read(ends[0], &first, 1) == 1)
     close(ends[0])
     #expect(child.wait() == 74)
-    let rest = try home.unlocked("queue", "receive", "c").text.split(separator: "\n")
+    let rest = try home.queue("receive", "c").text.split(separator: "\n")
     // The pipe accepted some messages. Messages that it did not accept completely are still in the
     // queue.
     #expect((1...500).contains(rest.count))

@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test func `a secured vault gives no warning`() throws {
-    let outcome = try TestHome.secured().unlocked("queue", "receive", "c").expect(0)
+    let outcome = try TestHome.secured().queue("receive", "c").expect(0)
     #expect(outcome.text == "first\n")
     #expect(outcome.errors.isEmpty)
   }

@@ -63,21 +63,21 @@ import Testing
     let home = try TestHome.secured()
     let channel = "c\u{202E}\u{2066}"
     let payload = "p\u{1B}\u{202E}\n"
-    #expect(try home.unlocked("queue", "publish", channel, input: payload).status == 0)
+    #expect(try home.queue("publish", channel, input: payload).status == 0)
     for command in ["channels", "stats"] {
-      let outcome = try home.unlocked("queue", command)
+      let outcome = try home.queue(command)
       #expect(outcome.text.contains(#"c\u{202e}\u{2066}"#))
       #expect(isClean(outcome.text))
     }
-    try home.unlocked("queue", "consumers", "add", channel, "r\u{200F}", "--attempts", "1")
+    try home.queue("consumers", "add", channel, "r\u{200F}", "--attempts", "1")
       .expect(0)
-    let lease = try home.unlocked(
-      "queue", "receive", channel, "--consumer", "r\u{200F}", "--no-ack", "--ndjson")
+    let lease = try home.queue(
+      "receive", channel, "--consumer", "r\u{200F}", "--no-ack", "--ndjson")
     let token = try #require(lease.text.firstMatch(of: /"token":"([^"]*)"/)?.1)
-    try home.unlocked("queue", "reject", String(token), "--reason", Self.hostile).expect(0)
-    let letters = try home.unlocked("queue", "dead-letters", channel, "--consumer", "r\u{200F}")
+    try home.queue("reject", String(token), "--reason", Self.hostile).expect(0)
+    let letters = try home.queue("dead-letters", channel, "--consumer", "r\u{200F}")
     #expect(letters.text.contains(Self.shown), "\(letters.text.debugDescription)")
     #expect(isClean(letters.text))
-    #expect(try home.unlocked("queue", "receive", channel).text == payload)
+    #expect(try home.queue("receive", channel).text == payload)
   }
 }

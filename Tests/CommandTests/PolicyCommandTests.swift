@@ -7,7 +7,7 @@ import Testing
 
   init() throws {
     home = try TestHome.fresh()
-    try home.create("v")
+    try home.createVault()
   }
 
   private func putRecord(_ failureCount: Int, waitingSeconds: Int) throws {

@@ -124,7 +124,7 @@ import Testing
   @Test func `sizes and times are for people at a terminal, and raw elsewhere`() throws {
     try home.unlocked("set", "messaging", "big", input: String(repeating: "x", count: 9000))
       .expect(0)
-    try home.unlocked("queue", "retention", "set", "c", "--age", "7d", "--bytes", "3145728")
+    try home.queue("retention", "set", "c", "--age", "7d", "--bytes", "3145728")
       .expect(0)
     try home.unlocked("policy", "set", "messaging", "--lock-timeout", "2h").expect(0)
     for (command, people, raw) in [

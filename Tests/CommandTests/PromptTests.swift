@@ -67,7 +67,7 @@ import Testing
 
   @Test func `the terminal asks for a recovery code and does not show it`() throws {
     let home = try TestHome.fresh()
-    try home.create("v")
+    try home.createVault()
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     let code = added.text.trimmingCharacters(in: .newlines)
     #expect(code.count == 44)

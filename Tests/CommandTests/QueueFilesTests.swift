@@ -52,16 +52,16 @@ import Testing
   ) throws {
     let home = try TestHome.secured()
     #expect(try Self.databaseFiles(home) == ["messaging.db"])
-    var arguments = ["queue"] + command.split(separator: " ").map(String.init)
+    var arguments = command.split(separator: " ").map(String.init)
     if command.contains("TOKEN") || command.contains("consumers remove") {
-      let token = try home.lease("--password-file", home.passwordFile, "--lease", "1h")
+      let token = try home.lease("--lease", "1h")
       arguments = arguments.map { $0 == "TOKEN" ? token : $0 }
     }
     if command.contains("EXPORT") {
       let file = try Self.export(beside: home)
       arguments = arguments.map { $0 == "EXPORT" ? file : $0 }
     }
-    try home.unlocked(arguments, input: Array("second\n".utf8)).expect(0)
+    try home.queue(arguments, input: Array("second\n".utf8)).expect(0)
     #expect(try Self.databaseFiles(home) == ["messaging.db"])
 
     // A copy of this file and of the vault is complete.

@@ -20,7 +20,7 @@ struct RememberCommandTests {
     home = try TestHome.fresh()
     keyring = try PrivateKeyring()
     try keyring.startUnlocked()
-    try home.create("v")
+    try home.createVault()
     try home.unlocked("set", "v", "name", input: "value").expect(0)
   }
 

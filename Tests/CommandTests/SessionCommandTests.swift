@@ -115,7 +115,7 @@ struct SessionCommandTests {
 
   /// Expects that a change ends the session of a vault, which then needs its password.
   private func expectEnd(by change: () throws -> Void) throws {
-    try home.create("v")
+    try home.createVault()
     #expect(try home.unlocked("unlock", "v").status == 0)
     defer { _ = try? home.run("lock", "v") }
     try change()
@@ -125,7 +125,7 @@ struct SessionCommandTests {
   @Test func `the session of a deleted vault does not open a new vault of the same name`() throws {
     try expectEnd {
       try home.run("delete", "v").expect(0)
-      try home.create("v")
+      try home.createVault()
     }
   }
 

@@ -21,7 +21,7 @@ struct SessionEndTests {
   }
 
   private func received(_ home: TestHome) throws -> String {
-    try home.unlocked("queue", "receive", "live").text
+    try home.queue("receive", "live").text
   }
 
   @Test func `lock stops a running engine that uses the session`() throws {

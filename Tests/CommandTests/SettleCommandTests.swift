@@ -6,7 +6,7 @@ import Testing
   let home: TestHome
 
   init() throws {
-    home = try TestHome.fresh()
+    home = try TestHome.keyed()
     _ = try home.queue("publish", "c", input: "a\nb\n")
   }
 

@@ -9,7 +9,7 @@ import Testing
   /// Makes a home with the vault `v`, which has one item, and its recovery code in the file `code`.
   init() throws {
     home = try TestHome.fresh()
-    try home.create("v")
+    try home.createVault()
     #expect(try home.unlocked("set", "v", "name", input: "value").status == 0)
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code").expect(0)
     #expect(added.errors == "")

@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     home = try TestHome.secured()
-    try home.create("v")
+    try home.createVault()
   }
 
   private func encrypt(_ bytes: [UInt8], _ options: String...) throws -> Program {

@@ -10,7 +10,7 @@ import Testing
 
   @Test func `a vault is created, listed, shown and deleted`() throws {
     let home = try TestHome.fresh()
-    try home.create("v")
+    try home.createVault()
     #expect(try home.run("list").text == "v\n")
     #expect(try home.run("list", "--json").text == "{\"vaults\":[\"v\"]}\n")
     try home.run("status", "v", "--json")
@@ -96,7 +96,7 @@ import Testing
     unlink(home.database)
     rename(home.folder.path("link"), home.database)
     try home.run("delete", "messaging").expect(78)
-    try home.unlocked("queue", "stats").expect(66, says: "mount the volume")
+    try home.queue("stats").expect(66, says: "mount the volume")
     // Nor is a copy of the vault, unless the vault is there.
     let (copy, aside) = (home.folder.path("copy"), home.folder.path("aside"))
     try home.run("export", "messaging", copy).expect(0)
@@ -149,7 +149,7 @@ import Testing
   @Test func `secure after the first start keeps the messages, and a second secure is refused`()
     throws
   {
-    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(try home.queue("receive", "c").text == "first\n")
     try home.run("secure", "--new-password-file", home.wrongFile).expect(73)
     #expect(try home.unlocked("items", "messaging").status == 0)
   }
@@ -164,7 +164,7 @@ import Testing
 
   @Test func `items are stored unchanged, listed with their kind, and removed`() throws {
     let home = try TestHome.fresh()
-    try home.create("v")
+    try home.createVault()
     let bytes: [UInt8] = [0, 0xFF, 0x0A]
     #expect(try home.unlocked(["set", "v", "bytes"], input: bytes).status == 0)
     #expect(try home.unlocked("set", "v", "text", input: "é\n").status == 0)

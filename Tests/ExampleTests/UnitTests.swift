@@ -25,10 +25,17 @@ import Testing
     #expect(security.status == 0, "\(security.text)")
   }
 
-  @Test(.enabled(if: hasAnalyze, "systemd-analyze is not installed"))
-  func `systemd-analyze accepts the units of the message server, and rates their exposure`() throws
-  {
+  @Test(.enabled(if: hasAnalyze, "systemd-analyze is not installed"), arguments: [false, true])
+  func `systemd-analyze accepts the units of the message server, and rates their exposure`(
+    inCluster: Bool
+  ) throws {
     let folder = ScratchFolder()
+    if inCluster {
+      let dropIns = folder.path("datavaultd.service.d")
+      try FileManager.default.createDirectory(atPath: dropIns, withIntermediateDirectories: true)
+      try Repository.text("Examples/systemd/datavaultd-cluster.conf")
+        .write(toFile: dropIns + "/cluster.conf", atomically: true, encoding: .utf8)
+    }
     let paths = try [
       "datavaultd.service", "datavaultd.socket", "datavaultd-operations.socket",
       "datavaultd-stomp.socket",

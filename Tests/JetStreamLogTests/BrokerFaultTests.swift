@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import JetStreamLog
 import Replication
+import ReplicationFixture
 import TestSupport
 import Testing
 

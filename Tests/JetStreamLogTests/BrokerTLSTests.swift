@@ -1,6 +1,7 @@
 import BrokerCluster
 import FileLayer
 import JetStreamLog
+import ReplicationFixture
 import TestSupport
 import Testing
 

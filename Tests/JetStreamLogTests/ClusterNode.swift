@@ -6,6 +6,7 @@ import JetStreamLog
 import MessagingQueue
 import QueueReplication
 import Replication
+import ReplicationFixture
 import Synchronization
 import TestSupport
 import Testing
@@ -75,19 +76,27 @@ final class ClusterNode: Sendable {
   var alarm: ReplicationError? { ending.error.withLock { $0 as? ReplicationError } }
 
   /// Publishes texts in their order, and again until each is acknowledged.
-  func publish(_ texts: [String], _ witness: Witness) async throws {
+  ///
+  /// - Parameters:
+  ///   - key: their ordering key.
+  ///   - isLocal: whether this node's disk is enough for an acknowledgement.
+  func publish(
+    _ texts: [String], key: String? = nil, isLocal: Bool = false, _ witness: Witness
+  ) async throws {
     let channel = try #require(Self.channel)
     for text in texts {
+      let message = Message(
+        channel: channel, payload: Array(text.utf8), orderingKey: key,
+        deduplicationID: String(text.prefix(100)))
       while true {
         do {
-          let place = try await engine.publish(
-            Message(
-              channel: channel, payload: Array(text.utf8), deduplicationID: String(text.prefix(100))
-            ))
-          witness.state.withLock {
-            $0.acknowledged.append(text)
-            $0.places.insert(place)
+          if isLocal {
+            try await engine.post([message])
+          } else {
+            let place = try await engine.publish(message)
+            witness.state.withLock { _ = $0.places.insert(place) }
           }
+          witness.state.withLock { $0.acknowledged.append(text) }
           break
         } catch { try await Task.sleep(for: .milliseconds(50)) }
       }
@@ -98,22 +107,36 @@ final class ClusterNode: Sendable {
   func work(_ witness: Witness) async throws {
     let channel = try #require(Self.channel)
     while !Task.isCancelled {
+      // A lease can end before its message arrives here, and another worker can have done it by then.
+      let done = witness.state.withLock(\.done)
       let deliveries =
         (try? await engine.receive(
           from: channel, maximumCount: 5, lease: .seconds(4), waitingUpTo: .milliseconds(500)))
         ?? []
       for delivery in deliveries {
         let text = String(decoding: delivery.payload, as: UTF8.self)
-        witness.state.withLock { if $0.done.contains(text) { $0.deliveredAfterDone.append(text) } }
-        do {
-          try await engine.acknowledge(delivery.token)
-          witness.state.withLock { _ = $0.done.insert(text) }
-        } catch {
-          // Lost or unknown: it comes again, unless the acknowledgement counts.
-        }
+        witness.state.withLock { if $0.seen.insert(text).inserted { $0.firstSeen.append(text) } }
+        if done.contains(text) { witness.state.withLock { $0.deliveredAfterDone.append(text) } }
+        if await acknowledge(delivery) { witness.state.withLock { _ = $0.done.insert(text) } }
       }
       if deliveries.isEmpty { try? await Task.sleep(for: .milliseconds(20)) }
     }
+  }
+
+  /// Acknowledges, again while the outcome is unknown.
+  ///
+  /// - Returns: whether it counts; a message whose lease is lost comes again.
+  private func acknowledge(_ delivery: Delivery) async -> Bool {
+    while !Task.isCancelled {
+      do {
+        try await engine.acknowledge(delivery.token)
+        return true
+      } catch {
+        guard error.code == .outcomeUnknown else { return false }
+        try? await Task.sleep(for: .milliseconds(50))
+      }
+    }
+    return false
   }
 
   func stop() async {
@@ -131,14 +154,20 @@ final class ClusterNode: Sendable {
     .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// What the log decides, to compare nodes.
-  func rows() async throws -> [String] {
-    try await pool.read { db in
-      try [
-        "SELECT * FROM message", "SELECT * FROM delivery", "SELECT * FROM position",
-        "SELECT * FROM deduplication", "SELECT state FROM replication_state",
-      ].flatMap { sql in try Row.fetchAll(db, sql: sql).map(\.description) }
-    }
+  func rows() async throws -> [String] { try await replicatedRows(pool) }
+}
+
+/// Waits until nodes have the same rows; records why they do not get them.
+func expectEqual(
+  _ a: ClusterNode, _ b: ClusterNode, sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+  do {
+    try await eventually("the nodes are equal") { try await a.rows() == b.rows() }
+  } catch {
+    let difference = try await b.rows().difference(from: a.rows()).map { "\($0)".prefix(300) }
+    Issue.record(
+      "\(error): \(difference); alarms: \(String(describing: a.alarm)), \(String(describing: b.alarm))",
+      sourceLocation: sourceLocation)
   }
 }
 
@@ -148,6 +177,9 @@ final class Witness: Sendable {
     var acknowledged: [String] = []
     var done: Set<String> = []
     var deliveredAfterDone: [String] = []
+    var seen: Set<String> = []
+    /// The texts in the order of their first deliveries.
+    var firstSeen: [String] = []
     var places: Set<Timetoken> = []
   }
   let state = Mutex(State())

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import JetStreamLog
 import Replication
+import ReplicationFixture
 import TestSupport
 import Testing
 import VaultCrypto
@@ -11,7 +12,7 @@ import VaultCrypto
 /// Brokers and networks that do what they should not.
 @Suite(
   .enabled(if: BrokerCluster.program != nil, Comment(rawValue: BrokerCluster.skipReason)),
-  .serialized, .timeLimit(.minutes(2)))
+  .serialized, .timeLimit(.minutes(10)))
 struct HostileBrokerTests {
   private static var single: BrokerCluster.Options {
     var options = BrokerCluster.Options()
@@ -95,6 +96,43 @@ struct HostileBrokerTests {
     for entry in all {
       #expect(entry.record == (try shard.record(entry.record.name.number, byteCount: 20_000)))
     }
+    log.close()
+    direct.close()
+  }
+
+  @Test(arguments: [true, false])
+  func `a reader whom no consumer helps reads at the leader`(isMade: Bool) async throws {
+    let shard = try BrokerShard(Self.single)
+    let direct = try await shard.provisioned(replicas: 1)
+    let proxy = try BrokerProxy(to: shard.cluster.port(of: 0)) {
+      [subject = direct.names.records] message in
+      // What a consumer sends has the record's subject, and what is read at the leader has not.
+      let isLost =
+        isMade
+        ? message.direction == .toNode && message.subject == subject
+        : message.subject.contains(".CONSUMER.CREATE.")
+      return isLost ? [] : [message]
+    }
+    let log = try shard.log { $0.addresses = [proxy.address] }
+    let records = try (1...250).map { try shard.record($0) }
+    try direct.append(Array(records.prefix(230)))
+    #expect(try await log.all(230).map(\.record) == Array(records.prefix(230)))
+    // What comes later, while it waits.
+    let late = Task {
+      try await Task.sleep(for: .milliseconds(300))
+      try direct.append(Array(records.suffix(20)))
+    }
+    var entries: [LogEntry] = []
+    try await eventually("the late records are read") {
+      entries += try await onBlockingThread("test.read") {
+        [place = entries.last?.sequence ?? 230] in
+        try log.read(at: place, mostBytes: 1 << 20, wait: .milliseconds(100)).entries
+          .filter { $0.sequence > place }
+      }
+      return entries.count >= 20
+    }
+    #expect(entries.map(\.record) == Array(records.suffix(20)))
+    try await late.value
     log.close()
     direct.close()
   }

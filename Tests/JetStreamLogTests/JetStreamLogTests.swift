@@ -4,6 +4,7 @@ import Foundation
 import JetStreamLog
 import Logging
 import Replication
+import ReplicationFixture
 import TestSupport
 import Testing
 import VaultCrypto
@@ -35,13 +36,17 @@ final class BrokerShard: Sendable {
   /// A log with its stream, which the brokers have made once they had a leader.
   func provisioned(replicas: Int, user: consuming NATSUserKey? = nil) async throws -> JetStreamLog {
     let log = try log(user: user)
-    try await eventually("the brokers make the stream") {
+    var refusal: LogError?
+    try await eventually(
+      within: .seconds(120),
+      "the brokers make the stream: \(refusal?.message ?? "")\n\(cluster.complaints)"
+    ) {
       do throws(LogError) {
         try log.provision(replicas: replicas)
         return true
       } catch {
-        if error.code == .streamExists { return true }
-        return false
+        refusal = error
+        return error.code == .streamExists
       }
     }
     return log
@@ -53,22 +58,6 @@ final class BrokerShard: Sendable {
       RecordNumber(author, number), key: 1,
       sealed: [UInt8](repeating: UInt8(number % 251), count: byteCount))
   }
-}
-
-/// Waits until something holds.
-func eventually(
-  within limit: Duration = .seconds(30), _ what: String, _ body: () async throws -> Bool
-) async throws {
-  let end = ContinuousClock.now + limit
-  while try await !body() {
-    if ContinuousClock.now > end { throw TimeoutError(what: what) }
-    try await Task.sleep(for: .milliseconds(50))
-  }
-}
-
-struct TimeoutError: Error, CustomStringConvertible {
-  let what: String
-  var description: String { "not in time: \(what)" }
 }
 
 extension JetStreamLog {

@@ -70,6 +70,18 @@ import Testing
       kept == [["", "a"], ["", "ab"], ["abc", "abc"], ["abc", "abcd"], ["abcde", "abcde"]])
   }
 
+  @Test func `a durable commit is synchronized however the connection was left`() async throws {
+    let engine = RecordedEngine()
+    let pool = try engine.openPool(isRecorded: true)
+    let commits = try TestQueue(pool: pool, time: engine.time).engine.commits
+    try await pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
+    try await commits.run(during: "noting") { db in
+      try db.execute(sql: "CREATE TABLE note (text TEXT NOT NULL)")
+    }
+    let copy = engine.copy(after: engine.recorder.events[...], .everythingUnsynchronized)
+    #expect(try await copy.openPool(isRecorded: false).read { try $0.tableExists("note") })
+  }
+
   /// The moments to check: a power cut after each sync or note, where it can make a difference; a
   /// kill after each note and every few writes.
   private static func ends(of events: [FileEvent]) -> [(count: Int, loss: DiskReplay.Loss)] {

@@ -9,7 +9,7 @@ import Testing
 @testable import MessagingServer
 
 /// The protocols on homes that are several: docs/explanation/replication.md.
-@Suite(.timeLimit(.minutes(5))) struct ServerClusterTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerClusterTests {
   private static func publish(_ keys: ServerFixture.Keys, _ channel: String, _ json: String)
     -> String
   {
@@ -85,6 +85,32 @@ import Testing
       }?
       .consumers
       #expect(consumers?.map(\.readyCount) == [0])
+    }
+  }
+
+  @Test func `a webhook gets each event once, from one of the servers`() async throws {
+    try await ServerCluster.run({ $0.webhooks.allowsPrivate = true }) { cluster in
+      let (a, b) = (cluster.a.server, cluster.b.server)
+      let receiver = try await WebhookReceiver.start()
+      try await a.addWebhook(receiver.url, [.channelOccupied], of: a.open)
+      try await eventually("the other server knows it") {
+        b.server.gate.home?.directory.webhooks[b.open.record.id]?.isEmpty == false
+      }
+      var expected: Set<String> = []
+      var sockets: [PusherSocket] = []
+      for (server, name) in [(a, "a"), (b, "b")] {
+        let socket = try await PusherSocket.connect(server, server.open)
+        for number in 0..<10 {
+          try await socket.subscribe("\(name)\(number)")
+          expected.insert(#"{"name":"channel_occupied","channel":"\#(name)\#(number)"}"#)
+        }
+        sockets.append(socket)
+      }
+      #expect(Set(try await receiver.waitForEvents(expected.count)) == expected)
+      // Longer than a lease.
+      try await Task.sleep(for: .seconds(3))
+      #expect(receiver.events.count == expected.count)
+      for socket in sockets { try await socket.close() }
     }
   }
 

@@ -32,7 +32,8 @@ final class KerberosFixture: Sendable {
   private nonisolated(unsafe) var servers: [Process] = []  // changed by init and deinit alone
 
   init() throws {
-    (kdcPort, webPort) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
+    let ports = try LoopbackSocket.freePorts(2)
+    (kdcPort, webPort) = (ports[0], ports[1])
     // Apache gives up root's rights, and then reads its files as another user.
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o711], ofItemAtPath: scratch.path.string)

@@ -19,7 +19,7 @@ final class ScriptedServer {
   var port: UInt16 { socket.port }
 
   init(_ answers: [Answer]) throws {
-    let socket = try LoopbackSocket(listening: true)
+    let socket = try LoopbackSocket()
     self.socket = socket
     Thread.detachNewThread {
       let connection = accept(socket.descriptor, nil, nil)

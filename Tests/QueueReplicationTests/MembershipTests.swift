@@ -13,103 +13,6 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// An item of the vault that all members share.
-private let sharedItem = "shared"
-
-/// A home with a vault of its own, and its node over a log in memory.
-private final class MemberHome: Sendable {
-  let home: DataVaultHome
-  let vault: Vault
-
-  init(in folder: ScratchFolder, _ name: String) async throws {
-    home = DataVaultHome(FilePath(folder.path(name)), vaultParameters: .cheap)
-    vault = try await Vault.create(
-      .messaging, in: home.store, credentials: .standard, parameters: .cheap)
-  }
-
-  func engine() async throws -> MessagingEngine {
-    try await MessagingEngine.start(home, vault: vault)
-  }
-
-  /// Runs `body` while the home's node runs over `log`.
-  @discardableResult
-  func whileReplicating<Result>(
-    over log: MemoryLog, _ body: (MessagingEngine, MemberNode) async throws -> Result
-  ) async throws -> Result {
-    let engine = try await engine()
-    let time = try SystemTimeSource()
-    var configuration = TestShard.configuration
-    configuration.serverTables = ["note"]
-    configuration.reportInterval = .milliseconds(100)
-    let member = try await MemberNode.start(
-      engine, of: home, vault: vault, configuration: configuration, time: time
-    ) { _, _ in
-      MemberNode.Connection(
-        log: MemoryLogConnection(log) { time.sinceBoot }, members: MemoryExchange(), close: {})
-    }
-    let running = Task { try await member.run() }
-    let result: Result
-    do {
-      result = try await body(engine, member)
-    } catch {
-      running.cancel()
-      try? await engine.stop()
-      throw error
-    }
-    running.cancel()
-    _ = await running.result
-    try await engine.stop()
-    return result
-  }
-
-  /// Makes the home the first member.
-  func provision() async throws {
-    let engine = try await engine()
-    var settings = ClusterSettings(addresses: ["nats://127.0.0.1:4222"])
-    settings.syncSeconds = 0
-    let cluster = try await Membership.prepareFirst(engine, vault: vault, settings: settings)
-    try await Membership.makeFirst(engine, vault: vault, shard: cluster.ring.shard)
-    try await vault.set(
-      SecretBytes(copying: [UInt8](repeating: 7, count: 32)), kind: .binary, for: sharedItem)
-    try await engine.stop()
-  }
-
-  /// Lets a second engine, as a command has it, write into the outbox.
-  func asCommand<Result>(
-    _ body: (MessagingEngine, OutboxWriter) async throws -> Result
-  ) async throws -> Result {
-    let engine = try await engine()
-    let writer = try await OutboxWriter.attach(
-      to: engine, ring: NodeVault(vault).cluster().ring, serverTables: ["note"],
-      time: try SystemTimeSource(), patience: .seconds(5))
-    let result = try await body(engine, writer)
-    try await engine.stop()
-    return result
-  }
-
-  func request() async throws -> JoinRequest {
-    let keys = try await NodeVault(vault).keys()
-    return try JoinRequest(member: keys.member(), keys: keys)
-  }
-
-  /// Tables, indexes and triggers.
-  func schema(_ engine: MessagingEngine) async throws -> [String] {
-    try await engine.read { db in
-      try String.fetchAll(
-        db,
-        sql:
-          "SELECT type || ' ' || name || ' ' || sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
-      )
-    }
-  }
-
-  func texts(_ engine: MessagingEngine) async throws -> [String] {
-    try await engine.read { db in
-      try Data.fetchAll(db, sql: "SELECT payload FROM message ORDER BY timetoken")
-    }.map { String(decoding: $0, as: UTF8.self) }
-  }
-}
-
 @Suite struct MembershipTests {
   private let folder = ScratchFolder()
   private let log = MemoryLog()
@@ -187,34 +90,80 @@ private final class MemberHome: Sendable {
     try await alone.stop()
   }
 
-  @Test func `a command changes rows through the outbox, and learns of a conflict`() async throws {
+  @Test func `a home that leaves without brokers keeps what they have forgotten`() async throws {
     let home = try await MemberHome(in: folder, "home")
-    let alone = try await home.engine()
-    try await alone.write {
-      try $0.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
-    }
-    try await alone.stop()
-    try await home.provision()
+    try await home.provision(syncSeconds: 600)
+    var count = 0
     try await home.whileReplicating(over: log) { engine, _ in
-      try await home.asCommand { command, writer in
-        let rows = try await command.read { db in try Self.inserted(1, "a", db) }
-        try await writer.change(rows)
-        #expect(
-          try await engine.read { try String.fetchAll($0, sql: "SELECT text FROM note") } == ["a"])
-        let error = await #expect(throws: EngineError.self) { try await writer.change(rows) }
-        #expect(error?.code == .busy)
-      }
+      try await engine.publish(Message("in the log"))
+      count = log.count
+      try await engine.publish(Message("forgotten"))
     }
+    // Another process, whose first record waits for those of the one before it.
+    try await home.whileReplicating(over: log) { engine, _ in
+      log.setDown(true)
+      _ = try await engine.post([Message("promised")])
+      log.forget(log.count - count)
+      log.setTransmission { _ in [] }
+      log.setDown(false)
+      try await eventually("it is undone") { try await home.texts(engine) == ["in the log"] }
+    }
+    let engine = try await home.engine()
+    // What waits for the process before it, whose records are not there, is kept, not dropped.
+    try await engine.write { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE aside AS SELECT * FROM replication_outbox WHERE author IN (
+            SELECT author FROM replication_outbox GROUP BY author HAVING min(number) > 1);
+          DELETE FROM replication_outbox WHERE arrival IN (SELECT arrival FROM aside)
+          """)
+    }
+    let error = await #expect(throws: ReplicationError.self) {
+      try await MemberNode.leaveAlone(engine, of: home.home, vault: home.vault, serverTables: [])
+    }
+    #expect(error?.code == .state && error?.hint != nil)
+    try await engine.write { db in
+      try db.execute(sql: "INSERT INTO replication_outbox SELECT * FROM aside; DROP TABLE aside")
+    }
+    try await MemberNode.leaveAlone(engine, of: home.home, vault: home.vault, serverTables: [])
+    #expect(try await home.texts(engine).sorted() == ["forgotten", "in the log", "promised"])
+    try await engine.stop()
   }
 
-  /// The changeset of a row that is inserted into a table of the same form.
-  private static func inserted(_ id: Int, _ text: String, _ db: Database) throws -> RowChanges {
-    let queue = try DatabaseQueue()
-    return try queue.write { db in
-      try db.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")
-      let recorder = try RowRecorder(db, tables: ["note"])
-      try db.execute(sql: "INSERT INTO note VALUES (?, ?)", arguments: [id, text])
-      return try recorder.finish()
+  @Test func `a member's home that was salvaged only leaves`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    try await home.provision()
+    try await home.whileReplicating(over: log) { engine, _ in
+      try await engine.publish(Message("one"))
+    }
+    let engine = try await home.engine()
+    try await engine.write {
+      try $0.execute(sql: "CREATE TABLE \(MessageRepairer.memberMark) (id INTEGER)")
+    }
+    try await engine.stop()
+    let error = await #expect(throws: ReplicationError.self) {
+      try await home.whileReplicating(over: log) { _, _ in }
+    }
+    #expect(error?.code == .damaged && error?.hint?.contains("leave") == true)
+    let left = try await home.engine()
+    try await MemberNode.leaveAlone(left, of: home.home, vault: home.vault, serverTables: [])
+    #expect(try await home.texts(left) == ["one"])
+    let hasMark = try await left.read { try $0.tableExists(MessageRepairer.memberMark) }
+    #expect(!hasMark)
+    try await left.stop()
+  }
+
+  @Test func `only another member of the cluster can be removed`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    try await home.provision()
+    try await home.whileReplicating(over: log) { _, _ in
+      let own = try await home.request().member
+      try await home.asCommand { _, writer in
+        for id in [own, MemberID(77)] {
+          let error = await #expect(throws: EngineError.self) { try await writer.removeMember(id) }
+          #expect(error?.code == .invalidArgument && error?.hint != nil)
+        }
+      }
     }
   }
 
@@ -253,6 +202,7 @@ private final class MemberHome: Sendable {
     let engine = try await joiner.engine()
     #expect(try await joiner.texts(engine) == ["own"])
     #expect(!engine.isReplicated)
+    await #expect(throws: ReplicationError.self) { _ = try await NodeVault(joiner.vault).cluster() }
     try await engine.stop()
   }
 

@@ -85,7 +85,7 @@ final class NodeSoak: Sendable {
       $0.ownership.heartbeatInterval = .milliseconds(50)
       $0.ownership.heartbeatLimit = .milliseconds(250)
       $0.ownership.silence = .milliseconds(200)
-      $0.ownership.longestLease = .milliseconds(200)
+      $0.ownership.longestLease = .milliseconds(400)
       $0.ownership.margin = .milliseconds(20)
       $0.relay.patience = .milliseconds(200)
       $0.trim.step = 50
@@ -108,8 +108,17 @@ final class NodeSoak: Sendable {
     guard let engine = node(0)?.engine else { return }
     var retention = Retention()
     retention.keepsAcknowledged = true
-    try await engine.setRetention(retention, of: Self.work)
-    try await engine.addConsumer(Self.limited, of: Self.mixed, maximumAttempts: 3)
+    // Again, as a loaded machine can be slower than the patience of callers.
+    try await eventually("prepared") { [retention] in
+      do throws(EngineError) {
+        try await engine.setRetention(retention, of: Self.work)
+        try await engine.addConsumer(Self.limited, of: Self.mixed, maximumAttempts: 3)
+        return true
+      } catch {
+        guard error.code == .outcomeUnknown else { throw error }
+        return false
+      }
+    }
   }
 
   // MARK: Faults
@@ -195,7 +204,7 @@ final class NodeSoak: Sendable {
   private func expectAllThere(_ running: [TestNode]) async throws {
     for node in running {
       node.log.setCutOff(false)
-      try await eventually(within: .seconds(20), "all in the log") {
+      try await eventually("all in the log") {
         try await node.pool.read {
           // A node writes of itself all the time.
           try Int.fetchOne($0, sql: "SELECT count(*) FROM replication_outbox") ?? 0 < 4
@@ -205,7 +214,7 @@ final class NodeSoak: Sendable {
   }
 
   private func judgeRows(_ running: [TestNode]) async throws {
-    try await eventually(within: .seconds(20), "nodes at the end of the log") {
+    try await eventually("nodes at the end of the log") {
       // Nothing comes any more: what was read is being applied.
       shard.log.setDown(true)
       try await Task.sleep(for: .milliseconds(50))
@@ -242,15 +251,15 @@ final class NodeSoak: Sendable {
   /// Has one worker acknowledge everything: nothing is stuck.
   private func drain(_ running: [TestNode]) async throws {
     let engine = running[running.count - 1].engine
-    try await eventually(within: .seconds(20), "all acknowledged") {
+    try await eventually(within: .seconds(60), "all acknowledged") {
       let begun = ContinuousClock.now
       let deliveries = try await engine.receive(
-        from: Self.work, maximumCount: 500, lease: .milliseconds(200),
+        from: Self.work, maximumCount: 500, lease: .milliseconds(400),
         waitingUpTo: .milliseconds(500))
       for delivery in deliveries {
         let text = Self.name(delivery.text)
         judge.noteReceived(
-          text, for: "default", by: -1, begun: begun, until: begun + .milliseconds(200))
+          text, for: "default", by: -1, begun: begun, until: begun + .milliseconds(400))
         judge.willSettle(text, for: "default", acknowledges: true)
       }
       await acknowledge(deliveries, at: engine)

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LiveFeedTests {
+@Suite(.timeLimit(.minutes(5))) struct LiveFeedTests {
   /// The texts that a feed has delivered.
   private final class Received: Sendable {
     private let list = Mutex<[String]>([])

@@ -128,8 +128,11 @@ import Testing
       var tables = SimulatedTables(rules: .all)
       var outcomes: [Applier.Outcome] = []
       var entries: [LogEntry] = []
-      for (index, position) in safe.enumerated() {
-        let record = Record(time: 0, .join(MemberID(UInt128(index)), safe: position))
+      // A member cannot have more than there is.
+      var bodies = (0..<300).map { Record.Body.heartbeat(EpochID(1), beat: $0) }
+      bodies += safe.enumerated().map { .join(MemberID(UInt128($0)), safe: $1) }
+      for (index, body) in bodies.enumerated() {
+        let record = Record(time: 0, body)
         let part = RecordPart(isContinued: false, follows: nil, share: record.encoded)
         let sealed = try SealedRecord(
           RecordNumber(AuthorID(1), UInt64(index + 1)), key: 1, sealed: part.bytes)

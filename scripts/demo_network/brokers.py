@@ -1,5 +1,5 @@
 """Brokers of NATS, a cluster of three, each in a process that is ended whatever happens."""
-import subprocess, urllib.request
+import contextlib, signal, subprocess, urllib.request
 
 from demo_network.machine import free_address
 from demo_network.report import require
@@ -36,6 +36,17 @@ authorization {{ users: [{users}] }}
     def end(self):
         for number in list(self.processes):
             self.kill(number)
+
+    @contextlib.contextmanager
+    def paused(self):
+        """No broker works in this time: otherwise their files come and go."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in self.processes.values():
+                process.send_signal(signal.SIGCONT)
 
     def monitoring(self):
         """Everything that the brokers tell who asks their monitoring ports."""

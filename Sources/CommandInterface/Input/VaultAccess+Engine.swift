@@ -1,26 +1,39 @@
 package import DataVault
 package import MessagingQueue
+internal import QueueReplication
 internal import VaultedDatabase
 
 /// Starts the engine for a queue command.
 extension VaultAccess {
   /// Runs `body` on the engine of an existing queue, and always stops the engine.
+  ///
+  /// - Parameter changes: whether it changes what the members of a cluster share. Then the server must run on a home that
+  ///   is one of several. Default: false.
   package func runEngine<Result>(
-    _ body: (MessagingEngine) async throws -> Result
+    changes: Bool = false, _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
     try await demandDatabase()
-    return try await runOrMakeEngine(body)
+    return try await run(changes: changes, body)
   }
 
-  /// Runs `body` on the engine, and always stops it.
+  /// Runs `body` on the engine for a change, and always stops it.
   ///
   /// A first start can create the vault and the database.
   package func runOrMakeEngine<Result>(
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
-    let engine = try await startEngine()
+    try await run(changes: true, body)
+  }
+
+  private func run<Result>(
+    changes: Bool, _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
+    let (engine, vault) = try await startEngine()
     let result: Result
     do {
+      if changes, engine.isReplicated, let vault {
+        try await OutboxWriter.attach(to: engine, of: home(), vault: vault)
+      }
       result = try await Detail.timing("used the engine") { try await body(engine) }
     } catch {
       try? await engine.stop()
@@ -34,24 +47,29 @@ extension VaultAccess {
   ///
   /// Where the vault is not secured and no option names a secret, the engine opens or creates the
   /// vault itself.
-  private func startEngine() async throws -> MessagingEngine {
+  ///
+  /// - Returns: the vault, if there was one.
+  private func startEngine() async throws -> (MessagingEngine, Vault?) {
     let home = try home()
     var configuration = EngineConfiguration()
     configuration.requiresSecuredVault = try credentials.requiresSecuredVault()
     var vault: Vault?
-    if credentials.areGiven {
+    var opensHere = credentials.areGiven
+    if opensHere {
       vault = try await self.vault()
-    } else if try await isSecured(home) {
-      vault = try await open(.messaging)
+    } else if try await Vault.exists(.messaging, in: home.store) {
+      let found = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
+      opensHere = try await found.status().isSecured
+      vault = opensHere ? try await open(.messaging) : found
     }
     let engine = try await Detail.timing("started the engine") {
       try await MessagingEngine.start(home, vault: vault, configuration: configuration)
     }
     // At other levels the engine's own warning is shown.
-    if vault == nil, OutputLevel.current == .quiet {
+    if !opensHere, OutputLevel.current == .quiet {
       StandardError.warnOfNoSecurity(of: .messaging)
     }
-    return engine
+    return (engine, vault)
   }
 
   /// Opens the vault of an existing queue, for work without an engine.
@@ -89,10 +107,5 @@ extension VaultAccess {
       hint: try home.hasDatabase()
         ? "a queue exists: restore vaults/messaging.vault from a backup"
         : "check --home, or create the vault with datavault secure")
-  }
-
-  private func isSecured(_ home: DataVaultHome) async throws -> Bool {
-    guard try await Vault.exists(.messaging, in: home.store) else { return false }
-    return try await Vault.get(.messaging, in: home.store).status().isSecured
   }
 }

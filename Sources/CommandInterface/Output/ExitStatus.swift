@@ -1,5 +1,6 @@
 package import DataVault
 package import MessagingQueue
+package import QueueReplication
 package import SealedVFS
 package import VaultedDatabase
 
@@ -106,6 +107,17 @@ extension EngineError: ErrorWithExitCode {
     .busy: .tryLater, .queueFull: .tryLater,
     .foreignFile: .notPermitted, .vaultLocked: .notPermitted, .wrongPassword: .notPermitted,
     .notSecured: .policy, .replicated: .policy,
+  ]
+}
+
+extension ReplicationError: ErrorWithExitCode {
+  package var underlying: (any Error)? { nil }
+
+  package static let exitCodes: [Code: ExitStatus?] = [
+    .alarm: .badData, .damaged: .badData, .duplicated: .badData, .newerVersion: .badData,
+    .trimmed: .notFound,
+    .stopped: .inputOutput,
+    .state: .policy,
   ]
 }
 

@@ -74,7 +74,7 @@ struct ConsumersAddCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    try await runEngine {
+    try await runEngine(changes: true) {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
     try confirm("set up consumer '\(consumer.name)' of channel '\(channel.name)'")
@@ -99,7 +99,9 @@ struct ConsumersRemoveCommand: AsyncParsableCommand, VaultAccess {
     let (channel, consumer) = try consumer.parsed()
     try confirmation.require(
       "remove consumer '\(consumer.name)' of channel '\(channel.name)', and what only it needs")
-    guard try await runEngine({ try await $0.removeConsumer(consumer, of: channel) })
+    guard
+      try await runEngine(
+        changes: true, { try await $0.removeConsumer(consumer, of: channel) })
     else {
       throw CommandFailure(
         .notFound,

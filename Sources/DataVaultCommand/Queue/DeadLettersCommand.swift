@@ -130,7 +130,7 @@ struct DeadLettersRemoveCommand: AsyncParsableCommand, VaultAccess {
     try confirmation.require("delete \(number) dead letters of channel '\(channel.name)'")
     let consumer = try selection.consumer.consumer()
     let chosen = selection.all ? nil : selection.timetokens
-    let count = try await runEngine {
+    let count = try await runEngine(changes: true) {
       try await $0.removeDeadLetters(chosen, of: channel, for: consumer)
     }
     try selection.require(count, "deleted")
@@ -159,7 +159,7 @@ struct DeadLettersMoveCommand: AsyncParsableCommand, VaultAccess {
     let (channel, target) = (try Channel(selection.channel), try Channel(target))
     let consumer = try selection.consumer.consumer()
     let chosen = selection.all ? nil : selection.timetokens
-    let count = try await runEngine {
+    let count = try await runEngine(changes: true) {
       try await $0.moveDeadLetters(chosen, of: channel, for: consumer, to: target)
     }
     try selection.require(count, "moved")
@@ -185,7 +185,7 @@ struct RedriveCommand: AsyncParsableCommand, VaultAccess {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
     let chosen = timetokens.isEmpty ? nil : timetokens
-    let count = try await runEngine {
+    let count = try await runEngine(changes: true) {
       try await $0.redrive(chosen, of: channel, for: consumer)
     }
     if let chosen, count < chosen.count {

@@ -24,7 +24,7 @@ struct PurgeCommand: AsyncParsableCommand, VaultAccess {
     try confirmation.require("delete the messages of channel '\(channel.name)'")
     let line = ProgressLine("deleting", unit: .messages)
     defer { line.clear() }
-    let count = try await runEngine { engine in
+    let count = try await runEngine(changes: true) { engine in
       let total = before == nil ? try await engine.statistics(of: channel)?.messageCount : nil
       return try await engine.purge(channel, before: before) { line.show($0, of: total) }
     }

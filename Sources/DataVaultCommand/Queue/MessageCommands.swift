@@ -78,7 +78,8 @@ struct CancelCommand: AsyncParsableCommand, VaultAccess {
     commandName: "cancel", abstract: "Delete messages that no consumer has leased.",
     discussion: """
       The messages are ready, delayed, or wait for their ordering key. The command fails with 66 if \
-      some are gone, leased or dead letters; the others are deleted.
+      some are gone, leased or dead letters; the others are deleted. On a home of a cluster, leased \
+      messages are deleted too.
       """)
 
   @Argument(help: "The channel.", completion: Completion.channels) var channel: String
@@ -93,7 +94,7 @@ struct CancelCommand: AsyncParsableCommand, VaultAccess {
     let noun = timetokens.count == 1 ? "message" : "messages"
     try confirmation.require(
       "delete \(timetokens.count) \(noun) of channel '\(channel.name)'")
-    let kept = try await runEngine { try await $0.cancel(timetokens, of: channel) }
+    let kept = try await runEngine(changes: true) { try await $0.cancel(timetokens, of: channel) }
     guard let first = kept.first else {
       let count = timetokens.count
       return try confirm("deleted \(count) message\(count == 1 ? "" : "s")")

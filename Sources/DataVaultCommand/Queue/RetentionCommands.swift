@@ -91,7 +91,7 @@ struct RetentionSetCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     let channel = try Channel(channel)
-    try await runEngine { engine in
+    try await runEngine(changes: true) { engine in
       var retention = try await engine.retention(of: channel)
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)

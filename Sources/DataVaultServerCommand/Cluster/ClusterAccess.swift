@@ -5,6 +5,7 @@ internal import FileLayer
 internal import JetStreamLog
 internal import Logging
 internal import MessagingQueue
+internal import MessagingServer
 internal import QueueReplication
 internal import Replication
 internal import SystemPackage
@@ -14,12 +15,17 @@ internal import VaultedDatabase
 extension VaultAccess {
   /// Runs `body` on the engine and the vault of a home, and always stops the engine.
   ///
-  /// - Parameter makesHome: whether a first use makes the vault and the database.
+  /// - Parameters:
+  ///   - makesHome: whether a first use makes the vault and the database.
+  ///   - excludesServer: whether no server can run on the home during the call. One that has started before would go on
+  ///     publishing beside the log.
   func runMember<Result>(
-    makesHome: Bool = false,
+    makesHome: Bool = false, excludesServer: Bool = false,
     _ body: (MessagingEngine, Vault, DataVaultHome) async throws -> Result
   ) async throws -> Result {
     let home = try home()
+    let lock = excludesServer ? try await ServerLock.take(of: home) : nil
+    defer { lock?.release() }
     return try await runEngine(makesHome: makesHome) { engine, vault in
       do {
         return try await body(engine, vault, home)
@@ -76,15 +82,6 @@ enum ClusterBrokers {
     let cluster = try await secrets.cluster()
     let keys = try await secrets.keys()
     return try log(cluster, keys, logger)
-  }
-
-  /// Lets the changes of a command go through the outbox of a member's home.
-  static func attachWriter(
-    to engine: MessagingEngine, _ vault: Vault
-  ) async throws -> OutboxWriter {
-    try await OutboxWriter.attach(
-      to: engine, ring: NodeVault(vault).cluster().ring,
-      serverTables: ApplicationStore.replicatedTables, time: SystemTimeSource())
   }
 
   /// Brings the log of a cluster into a member's home, for a server.

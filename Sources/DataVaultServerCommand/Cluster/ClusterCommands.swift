@@ -104,7 +104,7 @@ struct ClusterProvisionCommand: AsyncParsableCommand, VaultAccess {
   }
 
   func run() async throws {
-    let member = try await runMember(makesHome: true) { engine, vault, _ in
+    let member = try await runMember(makesHome: true, excludesServer: true) { engine, vault, _ in
       // The tables of applications are made before they are shared.
       _ = try await ApplicationStore.open(engine, vault: vault)
       let cluster = try await Membership.prepareFirst(engine, vault: vault, settings: settings())
@@ -183,7 +183,7 @@ struct ClusterInviteCommand: AsyncParsableCommand, VaultAccess {
     let confirmed = try fingerprint(fingerprint)
     let path = try FilePath.absolute(copy, "--copy")
     let invitation = try await runMember { engine, vault, home in
-      let writer = try await ClusterBrokers.attachWriter(to: engine, vault)
+      let writer = try await OutboxWriter.attach(to: engine, of: home, vault: vault)
       return try await Membership.invite(
         bytes, confirmed: confirmed, by: writer, of: home, vault: vault,
         sharing: ApplicationKeys.itemName,
@@ -220,7 +220,7 @@ struct ClusterJoinCommand: AsyncParsableCommand, VaultAccess {
     let bytes = try contents(of: invitation, "INVITATION", most: Invitation.mostBytes)
     let confirmed = try fingerprint(fingerprint)
     let path = try FilePath.absolute(copy, "--copy")
-    try await runMember { engine, vault, _ in
+    try await runMember(excludesServer: true) { engine, vault, _ in
       try await Membership.join(
         bytes, confirmed: confirmed, copy: path, engine, vault: vault,
         sharing: ApplicationKeys.itemName)
@@ -250,8 +250,9 @@ struct ClusterRemoveCommand: AsyncParsableCommand, VaultAccess {
       throw CommandFailure(.usage, "a member's id has 32 lowercase hexadecimal digits")
     }
     try confirmation.require("remove member \(member.hexadecimal)")
-    try await runMember { engine, vault, _ in
-      try await ClusterBrokers.attachWriter(to: engine, vault).removeMember(member)
+    try await runMember { engine, vault, home in
+      let writer = try await OutboxWriter.attach(to: engine, of: home, vault: vault)
+      try await writer.removeMember(member)
     }
     try confirm("removed member \(member.hexadecimal)")
   }
@@ -280,7 +281,7 @@ struct ClusterLeaveCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     try confirmation.require("leave the cluster")
-    try await runMember { engine, vault, home in
+    try await runMember(excludesServer: true) { engine, vault, home in
       if !isAlone, engine.isReplicated {
         let member = try await ClusterBrokers.node(
           home, engine, vault, logger: engine.configuration.logger)

@@ -102,8 +102,9 @@ struct ClusterKeySwitchCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     let number = number
-    try await runMember { engine, vault, _ in
-      try await ClusterBrokers.attachWriter(to: engine, vault).switchKey(to: number)
+    try await runMember { engine, vault, home in
+      let writer = try await OutboxWriter.attach(to: engine, of: home, vault: vault)
+      try await writer.switchKey(to: number)
     }
     try confirm("new records are sealed under key \(number)")
   }
@@ -125,8 +126,9 @@ struct ClusterKeyDropCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     let number = number
-    try await runMember { engine, vault, _ in
-      try await ClusterBrokers.attachWriter(to: engine, vault).dropKeys(before: number)
+    try await runMember { engine, vault, home in
+      let writer = try await OutboxWriter.attach(to: engine, of: home, vault: vault)
+      try await writer.dropKeys(before: number)
     }
     try confirm("records under keys before \(number) are skipped")
   }

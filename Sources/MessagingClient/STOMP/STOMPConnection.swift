@@ -3,16 +3,16 @@ actor STOMPConnection {
   nonisolated let numbers = STOMPNumbers()
   private let configuration: STOMPConfiguration
   private let opener: STOMPLinkOpener
-  private let log: ClientLog
+  let log: ClientLog
   private var credentials: STOMPCredentials
   private var session: STOMPSession
-  private var entries: [UInt64: Entry] = [:]
+  var entries: [UInt64: Entry] = [:]
   private var requests: [UInt64: Request] = [:]
   /// Who waits for a connection.
   private var arrivals: [UInt64: CheckedContinuation<MessagingClientError?, Never>] = [:]
   private var run: Task<Void, Never>?
-  private var live: Live?
-  private var generation: UInt64 = 0
+  var live: Live?
+  var generation: UInt64 = 0
   private var lastHeard = ContinuousClock.now
   private var lastSent = ContinuousClock.now
   /// Resumes reading, which waits for a slow application.
@@ -36,7 +36,7 @@ actor STOMPConnection {
       wants: configuration.wantsHeartBeatEvery)
   }
 
-  private static let closed = MessagingClientError(.cancelled, "the client is closed")
+  static let closed = MessagingClientError(.cancelled, "the client is closed")
   private static let cancelled = MessagingClientError(.cancelled, "the operation was cancelled")
 
   // MARK: - Requests
@@ -44,7 +44,7 @@ actor STOMPConnection {
   /// Waits for a connection.
   ///
   /// - Throws: the error of the next attempt to make one.
-  private func connected() async throws(MessagingClientError) -> Live {
+  func connected() async throws(MessagingClientError) -> Live {
     guard !isClosed else { throw Self.closed }
     if let live { return live }
     if run == nil { run = Task { await work() } }
@@ -74,7 +74,7 @@ actor STOMPConnection {
   /// Sends frames that are one request, and waits for its receipt.
   ///
   /// - Throws: `outcomeUnknown` if no receipt came.
-  private func request(
+  func request(
     _ frames: [STOMPFrame], subscription: UInt64? = nil, on live: Live
   ) async throws(MessagingClientError) {
     guard self.live?.generation == live.generation else {
@@ -166,59 +166,6 @@ actor STOMPConnection {
         try repetition.failed(error)
       }
     }
-  }
-
-  // MARK: - Subscriptions
-
-  func add(_ feed: STOMPFeed) async throws(MessagingClientError) {
-    do throws(MessagingClientError) {
-      let live = try await connected()
-      entries[feed.number] = Entry(feed: feed, generation: live.generation)
-      try await request([feed.subscribeFrame], subscription: feed.number, on: live)
-    } catch {
-      await remove(feed.number)
-      // A subscription changes nothing that stays.
-      guard error.code == .outcomeUnknown else { throw error }
-      throw MessagingClientError(.unavailable, error.message, hint: error.hint)
-    }
-  }
-
-  func remove(_ number: UInt64) async {
-    guard let entry = entries.removeValue(forKey: number) else { return }
-    log.unsubscribed(from: entry.feed.destination)
-    entry.feed.end(nil)
-    readOn()
-    await unsubscribe(entry)
-  }
-
-  private func unsubscribe(_ entry: Entry) async {
-    // A server ends the connection for a subscription that it does not know.
-    guard let live, entry.generation == live.generation else { return }
-    try? await request([STOMPFrame("UNSUBSCRIBE", [("id", "\(entry.feed.number)")])], on: live)
-  }
-
-  static let isSettled = MessagingClientError(
-    .invalidArgument, "the message was settled before, or needs no acknowledgement")
-
-  /// Settles messages of one connection with one request, all or none.
-  func settle(
-    _ frames: [STOMPFrame], _ settlements: [STOMPSettlement]
-  ) async throws(MessagingClientError) {
-    var changed: [UInt64: STOMPUnsettled] = [:]
-    for settlement in settlements {
-      guard let id = settlement.id else { throw Self.isSettled }
-      guard live?.generation == settlement.generation, let entry = entries[settlement.feed] else {
-        throw MessagingClientError(
-          .unavailable, "the connection or the subscription of a message is lost",
-          hint: "the server gives the message again")
-      }
-      guard changed[settlement.feed, default: entry.unsettled].take(id, entry.feed.mode) else {
-        throw Self.isSettled
-      }
-    }
-    for (feed, unsettled) in changed { entries[feed]?.unsettled = unsettled }
-    guard let live else { throw Self.closed }
-    try await request(frames, on: live)
   }
 
   // MARK: - Connections
@@ -335,24 +282,6 @@ actor STOMPConnection {
       send(frames, request, number, nil, on: live)
     }
     for number in Array(arrivals.keys) { arrive(number, nil) }
-  }
-
-  private func deliver(_ frame: STOMPFrame, to subscription: UInt64) {
-    guard let entry = entries[subscription] else { return }
-    let feed = entry.feed
-    if feed.mode != .auto, let id = frame["ack"] { entries[subscription]?.unsettled.add(id) }
-    if feed.put(frame, generation: generation) { return }
-    endSubscription(
-      subscription,
-      MessagingClientError(
-        .busy, "the application takes the messages of '\(feed.destination)' too slowly"))
-    Task { await unsubscribe(entry) }
-  }
-
-  private func endSubscription(_ number: UInt64, _ error: MessagingClientError) {
-    guard let entry = entries.removeValue(forKey: number) else { return }
-    if entry.isConfirmed { log.givesUp(error, channel: entry.feed.destination) }
-    entry.feed.end(error)
   }
 
   /// The connection is lost: ends all requests.

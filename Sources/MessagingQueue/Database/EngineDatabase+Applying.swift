@@ -112,13 +112,13 @@ extension EngineDatabase {
   package struct Candidate {
     package let timetoken: Timetoken
     package let orderingKey: String?
-    package let due: Int64?
     package let expires: Int64?
     package let attemptCount: Int
     package let payloadByteCount: Int64
   }
 
-  /// Calls `body` with what a consumer is not done with: the highest priority first, the oldest first within one.
+  /// Calls `body` with what a consumer is not done with and that is due: the highest priority first, the oldest first
+  /// within one.
   ///
   /// - Parameter body: returns false to end it.
   package func candidates(
@@ -128,38 +128,40 @@ extension EngineDatabase {
     guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return }
     let ready = try db.cachedStatement(
       sql: """
-        SELECT timetoken, delivery.ordering_key, delivery.due, expires, attempt_count,
-          length(payload)
+        SELECT timetoken, delivery.ordering_key, expires, attempt_count, length(payload)
         FROM delivery JOIN message USING (timetoken)
-        WHERE consumer_id = ? AND delivery.priority = ? ORDER BY timetoken
+        WHERE consumer_id = ? AND delivery.priority = ?
+          AND (delivery.due IS NULL OR delivery.due <= ?) ORDER BY timetoken
         """)
+    let now = WallTime.ticks(of: time.now)
     let positions = try Self.positions(of: record.id, db)
     for priority in try Self.priorities(of: record.channelID, db) {
-      let rows = try Row.fetchCursor(ready, arguments: [record.id, priority.rawValue])
+      let rows = try Row.fetchCursor(ready, arguments: [record.id, priority.rawValue, now])
       while let row = try rows.next() {
         let candidate = Candidate(
-          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], due: row[2],
-          expires: row[3], attemptCount: row[4], payloadByteCount: row[5])
+          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], expires: row[2],
+          attemptCount: row[3], payloadByteCount: row[4])
         guard try body(candidate) else { return }
       }
       let news = try Row.fetchCursor(
         db.cachedStatement(sql: Self.selectSizes(priority)),
-        arguments: [record.channelID, positions[priority.rawValue] ?? 0, priority.rawValue])
+        arguments: [record.channelID, positions[priority.rawValue] ?? 0, priority.rawValue, now])
       while let row = try news.next() {
         let candidate = Candidate(
-          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], due: row[2],
-          expires: row[3], attemptCount: 0, payloadByteCount: row[4])
+          timetoken: Timetoken(unchecked: row[0]), orderingKey: row[1], expires: row[2],
+          attemptCount: 0, payloadByteCount: row[3])
         guard try body(candidate) else { return }
       }
     }
   }
 
-  /// As ``selectNew(_:)``, with the sizes of payloads in their place.
+  /// As ``selectNew(_:)``, of what is due, with the sizes of payloads in their place.
   private static func selectSizes(_ priority: Priority) -> String {
     """
-    SELECT timetoken, ordering_key, due, expires, length(payload) FROM message
+    SELECT timetoken, ordering_key, expires, length(payload) FROM message
     WHERE channel_id = ? AND timetoken > ? AND priority = ?
       \(priority == .normal ? "" : "AND priority <> 4")
+      AND (due IS NULL OR due <= ?)
     ORDER BY timetoken
     """
   }

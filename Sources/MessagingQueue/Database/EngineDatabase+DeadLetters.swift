@@ -99,9 +99,11 @@ extension EngineDatabase {
           timetoken.rawValue) != nil,
         let message = try Self.message(timetoken, of: channel, db)
       else { return nil }
+      // The log takes the copy and the removal one after the other: a repeated command must not add the copy again.
+      let id = isReplicated ? "moved/\(record.id)/\(timetoken)" : nil
       let copy = Message(
         channel: target, payload: message.payload, headers: message.headers,
-        priority: message.priority, orderingKey: message.orderingKey)
+        priority: message.priority, orderingKey: message.orderingKey, deduplicationID: id)
       return (timetoken, copy)
     }
   }

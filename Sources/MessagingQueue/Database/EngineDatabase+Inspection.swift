@@ -57,23 +57,23 @@ extension EngineDatabase {
 
   /// Takes messages out of the log and from every consumer that has not settled them.
   ///
-  /// - Returns: the messages that are not there, and those that a consumer has leased or among its dead letters.
+  /// - Returns: those that it removed: they were there, and no consumer had them leased or among its dead letters.
   func cancel(
     _ timetokens: [Timetoken], of channel: Channel, in db: Database
   ) throws -> [Timetoken] {
-    guard let known = try Self.knownChannels([channel], db).first else { return timetokens }
+    guard let known = try Self.knownChannels([channel], db).first else { return [] }
     var removal = MessageRemoval(db, channelID: known.id)
-    let kept = try timetokens.filter { timetoken in
+    let cancelled = try timetokens.filter { timetoken in
       guard let state = try state(of: timetoken, in: channel, db),
         !state.consumers.contains(where: \.delivery.keepsMessage)
-      else { return true }
+      else { return false }
       try removal.cancel(timetoken)
-      return false
+      return true
     }
     try removal.finish()
     // Another message with the same ordering key can be ready now.
     notifier.announceReturn(to: channel)
-    return kept
+    return cancelled
   }
 }
 

@@ -6,7 +6,7 @@ internal import GRDB
 /// memory leaves that open. Its last frame is then possibly written whole, and a start after a
 /// crash would find it.
 enum TransactionFailure: Error {
-  /// The write lock was not available.
+  /// The write lock was not available, or SQLite does not sync as the commit needs.
   case beginning(any Error)
   /// A statement failed, and the transaction was rolled back.
   case working(any Error)
@@ -24,20 +24,14 @@ extension Database {
   func inImmediateTransaction<Result>(
     isDurable: Bool = true, _ body: () throws -> Result
   ) throws(TransactionFailure) -> Result {
-    if isDurable { return try inTransaction(body) }
+    // Each transaction says what it needs: the connection can be left as another one needed it.
     do {
-      try execute(sql: "PRAGMA synchronous = NORMAL")
+      try execute(sql: "PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")
     } catch {
       throw .beginning(error)
     }
-    defer {
-      do {
-        try execute(sql: "PRAGMA synchronous = FULL")
-      } catch {
-        // Later commits would be acknowledged without being durable.
-        fatalError("SQLite refused to make commits durable again: \(error)")
-      }
-    }
+    // For who writes by other means.
+    defer { if !isDurable { try? execute(sql: "PRAGMA synchronous = FULL") } }
     return try inTransaction(body)
   }
 

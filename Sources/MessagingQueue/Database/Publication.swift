@@ -26,7 +26,8 @@ struct Publication {
   var storedCount: Int { timetokens.count }
 
   init(_ tables: EngineDatabase, _ db: Database) throws {
-    try DatabaseSize.requireSpace(db)
+    // What is in the log is applied on every node, whatever its limit: posting has checked it.
+    if !tables.isReplicated { try DatabaseSize.requireSpace(db) }
     self.tables = tables
     self.db = db
     let time = tables.time.now
@@ -45,20 +46,23 @@ struct Publication {
     var gain =
       try gains[message.channel]
       ?? Gain(channelID: EngineDatabase.makeChannelID(message.channel, db))
+    let step = tables.isReplicated ? Channel.applicationStep : message.channel.timetokenStep
+    // Nodes compare timetokens, with the end of the window included: no clock of theirs decides.
+    let moment = tables.isReplicated ? try clock.upcoming(multipleOf: step) - 1 : now
     if let id = message.deduplicationID,
       let first = try db.number(
         "SELECT timetoken FROM deduplication WHERE channel_id = ? AND id = ? AND until > ?",
-        gain.channelID, id, now)
+        gain.channelID, id, moment)
     {
       return Timetoken(unchecked: first)
     }
-    let timetoken = try clock.next(multipleOf: message.channel.timetokenStep)
+    let timetoken = try clock.next(multipleOf: step)
     try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
       message.expirationTicks ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
       message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
     if let id = message.deduplicationID {
-      try remember(id, of: timetoken, channelID: gain.channelID)
+      try remember(id, of: timetoken, channelID: gain.channelID, at: moment)
     }
     gain.messageCount += 1
     gain.byteCount += message.byteCount
@@ -92,15 +96,18 @@ struct Publication {
   }
 
   /// Has later publications with this id find the message, as long as the window lasts.
-  private func remember(_ id: String, of timetoken: Timetoken, channelID: Int64) throws {
+  private func remember(
+    _ id: String, of timetoken: Timetoken, channelID: Int64, at moment: Int64
+  ) throws {
     try db.run(
       """
       DELETE FROM deduplication WHERE (channel_id, id) IN
         (SELECT channel_id, id FROM deduplication WHERE until <= ? ORDER BY until LIMIT ?)
-      """, now, Self.forgottenAtOnce)
+      """, moment, Self.forgottenAtOnce)
     try db.run(
       "INSERT OR REPLACE INTO deduplication VALUES (?, ?, ?, ?)", channelID, id, timetoken.rawValue,
-      now + WallTime.ticks(of: tables.deduplicationWindow))
+      (tables.isReplicated ? timetoken.rawValue : now)
+        + WallTime.ticks(of: tables.deduplicationWindow))
   }
 
   /// When the message is due; nil for now or the past.

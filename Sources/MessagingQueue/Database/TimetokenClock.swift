@@ -24,6 +24,12 @@ struct TimetokenClock {
   /// - Parameter step: the timetoken is a multiple of it.
   /// - Throws: `damaged` if the last possible timetoken is already assigned.
   mutating func next(multipleOf step: Int64 = 1) throws(EngineError) -> Timetoken {
+    highWater = try upcoming(multipleOf: step)
+    return Timetoken(unchecked: highWater)
+  }
+
+  /// The timetoken that ``next(multipleOf:)`` would assign.
+  func upcoming(multipleOf step: Int64) throws(EngineError) -> Int64 {
     guard highWater <= Timetoken.greatest.rawValue - step else {
       throw EngineError(
         .damaged,
@@ -31,8 +37,7 @@ struct TimetokenClock {
         hint: "run datavault queue verify; datavault queue salvage corrects it")
     }
     let least = max(now, highWater + 1)
-    highWater = (least + step - 1) / step * step
-    return Timetoken(unchecked: highWater)
+    return (least + step - 1) / step * step
   }
 
   /// Takes the next `count` numbers, which no message will get, from a multiple of 100 on.

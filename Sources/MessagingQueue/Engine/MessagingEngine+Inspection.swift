@@ -47,7 +47,7 @@ extension MessagingEngine {
   /// Takes messages out of the log, and from every consumer that has not settled them.
   ///
   /// They are ready, delayed or waiting for their ordering key. A message that a consumer has leased, or among its dead
-  /// letters, stays.
+  /// letters, stays. On a home that is one of several, a leased one is removed too.
   ///
   /// - Returns: the messages that stay, and those that the log does not have; all others are removed, durably.
   /// - Throws: `busy`, `diskFull`, `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
@@ -55,13 +55,15 @@ extension MessagingEngine {
   public func cancel(
     _ timetokens: [Timetoken], of channel: Channel
   ) async throws(EngineError) -> [Timetoken] {
-    try await perform(.cancel(timetokens, of: channel)).passed.map(Timetoken.init(unchecked:))
+    var cancelled = Set(try await perform(.cancel(timetokens, of: channel)).passed)
+    return timetokens.filter { cancelled.remove($0.rawValue) == nil }
   }
 
   /// Publishes a consumer's dead letters to another channel, and removes them.
   ///
   /// The messages keep content, headers, priority and ordering key, and get new timetokens. Each step of 100 is one
-  /// transaction: a kill leaves no dead letter twice and none behind.
+  /// transaction: a kill leaves no dead letter twice and none behind. On a home that is one of several, a kill can leave
+  /// messages in both channels; called again within an hour, it adds no message twice.
   ///
   /// - Parameter timetokens: the dead letters to move. Default: nil, all.
   /// - Returns: how many were moved.
@@ -87,7 +89,9 @@ extension MessagingEngine {
     }
   }
 
-  /// Publishes dead letters through the log, then removes them: an end of the process between both leaves them twice.
+  /// Publishes dead letters through the log, then removes them.
+  ///
+  /// Their deduplication ids make a repetition harmless after an end of the process between both.
   private func republish(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, to target: Channel,
     _ maximumCount: Int

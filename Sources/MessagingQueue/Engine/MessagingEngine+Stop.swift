@@ -62,6 +62,8 @@ extension MessagingEngine {
     reserve?.makeForLargeDatabase()
     socket.withLock { $0.take() }?.close()
     _ = stateStore.handle(.closed)
+    // It has the engine, and keys.
+    attachedReplica.withLock { $0 = nil }
     if let error = box.error.withLock({ $0 }) { throw error }
     guard isClosed else {
       throw EngineError(

@@ -95,7 +95,7 @@ extension MessagingEngine {
     try tables.check(messages)
     _ = try join(db, during: "publishing") { _, _ in
       try DatabaseSize.requireSpace(db)
-      if !messages.isEmpty { _ = try replica.post(messages, isAwaited: false, in: db) }
+      if !messages.isEmpty { _ = try replica.post(messages, for: 0, in: db) }
     }
   }
 }

@@ -38,7 +38,10 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
   /// The number of which the channel's timetokens are multiples.
   ///
   /// A server gives the events of an application that are not stored the timetokens between its messages.
-  package var timetokenStep: Int64 { isOfApplication ? 100 : 1 }
+  package var timetokenStep: Int64 { isOfApplication ? Self.applicationStep : 1 }
+
+  /// The step of an application's channels, and of all channels of a home that is one of several.
+  static var applicationStep: Int64 { 100 }
 
   /// The name.
   public var description: String { name }

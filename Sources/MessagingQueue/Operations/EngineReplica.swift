@@ -7,8 +7,8 @@ internal import Synchronization
 package protocol EngineReplica: AnyObject, Sendable {
   /// Writes what a transaction publishes into the outbox, in that transaction.
   ///
-  /// - Parameter isAwaited: whether a caller will ask for its ``places(of:)``.
-  func post(_ messages: [Message], isAwaited: Bool, in db: Database) throws -> PostedRecord
+  /// - Parameter callers: how many will ask for its ``places(of:)``.
+  func post(_ messages: [Message], for callers: Int, in db: Database) throws -> PostedRecord
 
   /// Waits until a record is applied here.
   ///
@@ -95,9 +95,10 @@ extension MessagingEngine {
   package func replica() throws(EngineError) -> (any EngineReplica)? {
     guard isReplicated else { return nil }
     if let replica = attachedReplica.withLock({ $0 }) { return replica }
+    if let refusal = stateStore.refusal { throw .notRunning(refusal) }
     throw EngineError(
       .replicated, "the home is one of several: only the server that replicates it can change it",
-      hint: "use the server (datavaultd serve), or read only")
+      hint: "use a client of datavaultd serve, or read only")
   }
 
   /// As ``EngineReplica/longestLease``; 366 days on a home that is the only one.

@@ -43,16 +43,16 @@ final class PostQueue: Sendable {
   private func postWaiting(to replica: any EngineReplica) async {
     while let group = next() {
       let messages = group.flatMap(\.messages)
-      let isAwaited = group.contains(where: \.isAwaited)
+      let callers = group.count(where: \.isAwaited)
       let result: Result<PostedRecord, EngineError>
       do throws(EngineError) {
         result = .success(
           // Those who wait for their places return after a durable commit: that of the record which was read back.
           try await commits.run(
-            during: "publishing", isDurable: !group.allSatisfy(\.isAwaited)
+            during: "publishing", isDurable: callers < group.count
           ) { db in
             try DatabaseSize.requireSpace(db)
-            return try replica.post(messages, isAwaited: isAwaited, in: db)
+            return try replica.post(messages, for: callers, in: db)
           })
       } catch {
         result = .failure(error)

@@ -33,7 +33,7 @@ package enum QueueOperation: Sendable {
     package var count: Int64 = 0
     /// Where the next step continues.
     package var last: Timetoken?
-    /// Channels that a step is done with; for a cancellation, messages that stay.
+    /// Channels that a step is done with; for a cancellation, the messages that it removed.
     package var passed: [Int64] = []
 
     package init(count: Int64 = 0, last: Timetoken? = nil, passed: [Int64] = []) {
@@ -83,8 +83,8 @@ package enum QueueOperation: Sendable {
       return Result(
         count: try tables.purge(channel, after: start, before: end, count: count, in: db))
     case .cancel(let timetokens, let channel):
-      let kept = try tables.cancel(timetokens, of: channel, in: db)
-      return Result(passed: kept.map(\.rawValue))
+      let cancelled = try tables.cancel(timetokens, of: channel, in: db)
+      return Result(passed: cancelled.map(\.rawValue))
     case .sweep(let channel, let start, let count):
       let step = try tables.sweep(channel, after: start, count: count, in: db)
       return Result(count: step.removedCount, last: step.last)

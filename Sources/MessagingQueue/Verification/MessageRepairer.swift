@@ -5,6 +5,9 @@ package import GRDB
 ///
 /// In case of doubt, it has a message delivered again rather than lost.
 package struct MessageRepairer {
+  /// The table that says that a member's home was salvaged.
+  package static let memberMark = "replication_salvaged"
+
   private let db: Database
   private var result = MessageRepairReport()
 
@@ -61,6 +64,10 @@ package struct MessageRepairer {
         PRAGMA user_version = \(EngineSchema.migrations.count);
         PRAGMA application_id = \(EngineSchema.applicationID);
         """)
+    // Rows that are missing here would make the member's later rows differ from those of all others.
+    if names["replication_state"] != nil {
+      try db.execute(sql: "CREATE TABLE IF NOT EXISTS \(Self.memberMark) (id INTEGER) STRICT")
+    }
   }
 
   /// Deletes messages whose timetoken, priority or headers cannot be read.

@@ -196,9 +196,12 @@ final class LeaseService: Sendable {
 
   /// Extends leases until the task is cancelled: all in one operation.
   func run() async throws(EngineError) {
+    // A lease is extended when it is between one and two of these old.
+    let interval = leaseTime / 3
+    var pause = interval
     while !Task.isCancelled {
-      // A lease is extended when it is between one and two of these old.
-      try? await Task.sleep(for: leaseTime / 3)
+      try? await Task.sleep(for: pause)
+      pause = interval
       let tokens = state.withLock { state in
         state.old.formUnion(state.young)
         state.young = []
@@ -209,6 +212,8 @@ final class LeaseService: Sendable {
         try await engine.extend(tokens, by: leaseTime)
       } catch {
         if [.stopped, .vaultLocked].contains(error.code) { throw error }
+        // The owner of a cluster's leases can be about to change.
+        if error.code == .busy { pause = min(interval, .seconds(1)) }
         // Their subscribers learn it when they settle them.
         forget(error.unknownLeases)
       }

@@ -61,7 +61,7 @@ package final class MessagingServer: Service {
   /// - Throws: ``ServerError`` if it cannot listen, or another server runs on the home; the error of an engine that
   ///   cannot start.
   package func run() async throws {
-    let lock = try await takeLock()
+    let lock = try await ServerLock.take(of: home)
     defer { lock.release() }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
     do {
@@ -89,23 +89,6 @@ package final class MessagingServer: Service {
       try? await group.shutdownGracefully()
       throw error
     }
-  }
-
-  /// One server serves a home: presence and live events are in its memory.
-  private func takeLock() async throws -> FileLock {
-    let home = home
-    let path = FilePath(home.databasePath.string + "-server")
-    let lock = try await onBlockingThread("datavault.server-lock") {
-      try home.makeDirectoryUnlessStoreDoes()
-      try home.fileSystem.makeLockFile(path)
-      return try home.fileSystem.lock(path, wait: false)
-    }
-    guard let lock else {
-      throw ServerError(
-        .alreadyRunning, "another server runs on \(home.path)",
-        hint: "stop it first, or use another home")
-    }
-    return lock
   }
 
   /// Whether the vault needs an unlock before the engine can start.

@@ -35,7 +35,9 @@ package struct ClusterSettings: Sendable, Equatable {
       let addresses = members["addresses"]?.elements?.map(\.string),
       (1...Self.mostAddresses).contains(addresses.count), !addresses.contains(nil),
       let logsIn = members["login"]?.boolean, let seconds = members["syncSeconds"]?.integer,
-      (0...86_400).contains(seconds)
+      (0...86_400).contains(seconds),
+      // Without it, the system's authorities would be trusted.
+      members["authority"].map({ $0.string != nil }) ?? true
     else {
       throw ReplicationError(
         .damaged, "the settings of the cluster are not those of this version",

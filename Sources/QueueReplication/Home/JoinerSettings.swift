@@ -5,7 +5,7 @@ package import VaultCrypto
 /// See `docs/reference/replication-format.md`, "What a joiner must know".
 package struct JoinerSettings: ~Copyable, Sendable {
   package let settings: ClusterSettings
-  /// The key of the applications' tables, 32 bytes; empty for a shard without them.
+  /// The key of the applications' tables, 32 bytes.
   package let applicationsKey: SecretBytes
 
   package init(_ settings: ClusterSettings, applicationsKey: consuming SecretBytes) {
@@ -35,7 +35,7 @@ package struct JoinerSettings: ~Copyable, Sendable {
   /// - Throws: ``ReplicationError``.
   package init(decoding bytes: borrowing SecretBytes) throws(ReplicationError) {
     let keyCount = bytes.byteCount > 0 ? Int(bytes.copy(0..<1).array[0]) : 0
-    guard bytes.byteCount > keyCount, keyCount == 0 || keyCount == 32 else {
+    guard bytes.byteCount > keyCount, keyCount == 32 else {
       throw ReplicationError(
         .damaged, "the invitation has no settings that this version can read",
         hint: "use the same version of datavaultd on all nodes")

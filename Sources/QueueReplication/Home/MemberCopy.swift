@@ -11,6 +11,20 @@ package enum MemberCopy {
   /// What stays this home's: `engine` counts its own commits, `identity` and `import` belong to its own exports.
   private static let ownTables: Set = ["engine", "identity", "import"]
 
+  /// Throws as ``install(_:key:into:shard:member:)`` for a home or a copy that it refuses.
+  static func check(
+    _ path: FilePath, key: borrowing SecretBytes, for engine: MessagingEngine, shard: ShardID,
+    member: MemberID
+  ) async throws {
+    let copy = try SealedDatabase.openReader(at: path, key: key)
+    try await engine.read { db in
+      try copy.read { source in
+        try requireNoMessages(db)
+        try requireCopy(source, for: member, of: shard, into: db)
+      }
+    }
+  }
+
   /// Takes all rows of the copy, in one transaction.
   ///
   /// - Parameters:
@@ -45,8 +59,10 @@ package enum MemberCopy {
         }
         try takeCounters(from: source, to: db)
         try db.execute(
-          sql: "UPDATE replication_state SET member = ?, lanes = ?; DELETE FROM replication_outbox",
-          arguments: [Data(member.bytes), Data(OutboxLanes().bytes)])
+          sql: """
+            UPDATE replication_state SET member = ?, lanes = ?;
+            DELETE FROM replication_outbox; DELETE FROM replication_awaited;
+            """, arguments: [Data(member.bytes), Data(OutboxLanes().bytes)])
         try ReplicationSchema.startOutbox(db)
       }
     }
@@ -60,7 +76,8 @@ package enum MemberCopy {
     guard !isUsed, !isMember else {
       throw ReplicationError(
         .state, "this home has channels or is a member already",
-        hint: "join with an empty home; datavault queue export and import bring messages over")
+        hint:
+          "join with an empty home; export the messages, and publish them with a client afterwards")
     }
   }
 

@@ -1,6 +1,7 @@
 package import DataVault
 package import FileLayer
 internal import GRDB
+internal import Glibc
 package import MessagingQueue
 package import Replication
 internal import SystemPackage
@@ -41,8 +42,8 @@ package final class MemberNode: Sendable {
   ///   - vault: the messaging vault of the home, unlocked.
   ///   - configuration: its interval of syncs is that of the settings.
   ///   - connect: connects to the brokers.
-  /// - Throws: ``ReplicationError`` unless the home is this vault's member, or if another process replicates it; the
-  ///   errors of `connect`, the vault and the engine.
+  /// - Throws: ``ReplicationError`` unless the home is this vault's member, if it was salvaged, or if another process
+  ///   replicates it; the errors of `connect`, the vault and the engine.
   package static func start(
     _ engine: MessagingEngine, of home: DataVaultHome, vault: Vault,
     configuration: NodeConfiguration, time: any TimeSource,
@@ -50,9 +51,11 @@ package final class MemberNode: Sendable {
   ) async throws -> MemberNode {
     let secrets = NodeVault(vault)
     let keys = try await secrets.keys()
-    let member = try await engine.access.read(
-      during: "reading the member", ReplicationSchema.member)
+    let (member, isSalvaged) = try await engine.access.read(during: "reading the member") { db in
+      (try ReplicationSchema.member(db), try db.tableExists(MessageRepairer.memberMark))
+    }
     guard let member else { throw ReplicationError.noMember }
+    guard !isSalvaged else { throw ReplicationError.salvaged }
     guard try keys.member() == member else {
       throw ReplicationError(
         .state, "the database is of another member than the vault's keys",
@@ -111,16 +114,46 @@ package final class MemberNode: Sendable {
       ring: RingSeal(cluster.ring, random: .unshared()),
       newestKey: cluster.ring.keyNumbers.upperBound, syncInterval: .zero,
       serverTables: serverTables, now: { .zero })
-    try await database.leaveAlone()
+    do {
+      try await database.leaveAlone()
+    } catch let error as EngineError {
+      // It went through a transaction.
+      throw error.underlying as? ReplicationError ?? error
+    }
     try await secrets.clear()
+  }
+
+  /// Whether a process replicates a home.
+  static func isRunning(on home: DataVaultHome) -> Bool {
+    let path = lockPath(of: home)
+    do {
+      // A lock file that this makes could be root's, and lock the server out.
+      guard try home.fileSystem.status(of: path) != nil else { return false }
+      // A server keeps it, and another command that looks has it for a moment. Who takes it waits so long.
+      for _ in 0..<3 {
+        if let lock = try home.fileSystem.lock(path, wait: false) {
+          lock.release()
+          return false
+        }
+        usleep(2_000)
+      }
+      return true
+    } catch {
+      // A command that cannot know it must write nothing.
+      return false
+    }
+  }
+
+  private static func lockPath(of home: DataVaultHome) -> FilePath {
+    FilePath(home.databasePath.string + "-replica")
   }
 
   /// One process replicates a home: each draws authors of its own, and applies all records.
   private static func takeLock(of home: DataVaultHome) async throws -> FileLock {
-    let path = FilePath(home.databasePath.string + "-replica")
+    let path = lockPath(of: home)
     let lock = try await onBlockingThread("datavault.replica-lock") {
       try home.fileSystem.makeLockFile(path)
-      return try home.fileSystem.lock(path, wait: false)
+      return try home.fileSystem.lock(path, busyTimeout: .milliseconds(100))
     }
     guard let lock else {
       throw ReplicationError(

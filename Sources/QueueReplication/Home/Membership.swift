@@ -125,11 +125,14 @@ package enum Membership {
     let contents = try Invitation(parsing: invitation).open(
       with: keys, member: member, confirmed: confirmed)
     let settings = try JoinerSettings(decoding: contents.settings)
+    let copyKey = try contents.ring.copyKey(for: member)
+    // A home that is refused keeps no secrets of this shard.
+    try await MemberCopy.check(
+      copy, key: copyKey, for: engine, shard: contents.ring.shard, member: member)
     // A home without them could not open its own tables.
     try await secrets.adopt(settings.applicationsKey, as: item)
     try await secrets.store(contents.ring, settings.settings)
     try await MemberCopy.install(
-      copy, key: contents.ring.copyKey(for: member), into: engine, shard: contents.ring.shard,
-      member: member)
+      copy, key: copyKey, into: engine, shard: contents.ring.shard, member: member)
   }
 }

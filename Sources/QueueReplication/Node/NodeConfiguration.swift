@@ -13,6 +13,12 @@ package struct NodeConfiguration: Sendable {
   package var ownership = Ownership.Limits()
   /// How records are appended.
   package var relay = Relay.Limits()
+  /// How long publications gather that no caller waits for, so that they are appended and applied together.
+  ///
+  /// Default: 20 ms.
+  ///
+  /// What a caller waits for takes them with it.
+  package var gatheringTime: Duration = .milliseconds(20)
   /// What the owner trims, and whom it expels.
   package var trim = TrimPlan.Limits()
   /// How long a read waits for the next record: less than half of ``longestBlindness``, because a node knows no more of

@@ -16,8 +16,12 @@ struct NodeState: Sendable {
   var report: (name: RecordNumber, at: Duration)?
   var reportedAt: Duration
   var trimmedThrough: UInt64 = 0
+  /// When a trim that failed is tried again.
+  var trimsAgainAt: Duration = .zero
   /// When the log was last read to its end.
   var caughtUpAt: Duration?
+  /// Why the last part of the log was not applied.
+  var unapplied: EngineError?
   /// Why the node takes no work any more.
   var end: ReplicationError?
 
@@ -32,6 +36,7 @@ struct NodeState: Sendable {
   /// Takes what a batch of the log has changed.
   mutating func take(_ taken: ShardDatabase.Taken, _ batch: Applier.Batch, now: Duration) {
     view = taken.view
+    unapplied = nil
     for (old, new) in taken.renamed where report?.name == old { report?.name = new }
     if !taken.renamed.isEmpty { relay.noteReturned() }
     for outcome in taken.outcomes { follow(outcome, now) }

@@ -3,10 +3,14 @@ internal import Synchronization
 
 /// Callers that wait until a record of this process is applied here.
 final class PendingResults<Value: Sendable>: Sendable {
-  private enum Entry {
-    case expected
-    case waiting([Waiter])
-    case done(Value)
+  private struct Entry {
+    /// Callers that will ask.
+    var callers = 0
+    var waiters: [Waiter] = []
+    /// The result, once it is known; kept for those that will ask.
+    var value: Value?
+
+    var isOver: Bool { callers <= 0 && waiters.isEmpty }
   }
 
   private struct Waiter {
@@ -17,7 +21,7 @@ final class PendingResults<Value: Sendable>: Sendable {
 
   private struct State {
     var entries: [RecordNumber: Entry] = [:]
-    /// Results that no caller has asked for yet, the oldest first.
+    /// Results that not all callers have asked for yet, the oldest first.
     var unclaimed: ArraySlice<RecordNumber> = []
     var lastWaiter: UInt64 = 0
     var isClosed = false
@@ -32,9 +36,11 @@ final class PendingResults<Value: Sendable>: Sendable {
   /// - Parameter now: the clock of all times here.
   init(now: @escaping @Sendable () -> Duration) { self.now = now }
 
-  /// Notes that somebody will ask for the result of a record, after the commit that wrote it.
-  func expect(_ name: RecordNumber) {
-    state.withLock { $0.entries[name] = .expected }
+  /// Notes that callers will ask for the result of a record, after the commit that wrote it.
+  ///
+  /// - Parameter callers: default: 1.
+  func expect(_ name: RecordNumber, by callers: Int = 1) {
+    state.withLock { $0.entries[name] = Entry(callers: callers) }
   }
 
   /// Waits for a result.
@@ -53,19 +59,11 @@ final class PendingResults<Value: Sendable>: Sendable {
         let found = state.withLock { state -> Value?? in
           // The handler can have run before the waiter is here.
           let waits = until > now() && !state.isClosed && !Task.isCancelled
-          switch state.entries[name] {
-          case .done(let value):
-            state.entries[name] = nil
-            return .some(value)
-          case .waiting(let others) where waits:
-            state.entries[name] = .waiting(others + [waiter])
-          case .expected where waits: state.entries[name] = .waiting([waiter])
-          case .expected:
-            state.entries[name] = nil
-            return .some(nil)
-          case .waiting, nil: return .some(nil)
-          }
-          return nil
+          guard var entry = state.entries[name] else { return .some(nil) }
+          entry.callers -= 1
+          if waits, entry.value == nil { entry.waiters.append(waiter) }
+          state.entries[name] = entry.isOver ? nil : entry
+          return waits && entry.value == nil ? nil : .some(entry.value)
         }
         if let found { continuation.resume(returning: found) }
       }
@@ -77,21 +75,17 @@ final class PendingResults<Value: Sendable>: Sendable {
   /// A record was applied.
   func resolve(_ name: RecordNumber, _ value: Value) {
     let waiters = state.withLock { state -> [Waiter] in
-      switch state.entries[name] {
-      case .waiting(let waiters):
-        state.entries[name] = nil
-        return waiters
-      case .expected:
-        state.entries[name] = .done(value)
+      guard let entry = state.entries.removeValue(forKey: name) else { return [] }
+      if entry.callers > 0 {
+        state.entries[name] = Entry(callers: entry.callers, value: value)
         state.unclaimed.append(name)
         if state.unclaimed.count > Self.mostUnclaimed, let oldest = state.unclaimed.popFirst(),
-          case .done = state.entries[oldest]
+          state.entries[oldest]?.value != nil
         {
           state.entries[oldest] = nil
         }
-      case .done, nil: break
       }
-      return []
+      return entry.waiters
     }
     for waiter in waiters { waiter.continuation.resume(returning: value) }
   }
@@ -111,15 +105,18 @@ final class PendingResults<Value: Sendable>: Sendable {
     end { $0.until <= now }
   }
 
+  /// Lets all return that wait now.
+  func endAll() { end { _ in true } }
+
   private func end(_ isOver: (Waiter) -> Bool) {
     let ended = state.withLock { state in
       var ended: [Waiter] = []
-      for case (let name, .waiting(let waiters)) in state.entries {
-        let rest = waiters.filter { !isOver($0) }
-        if rest.count == waiters.count { continue }
-        ended += waiters.filter(isOver)
-        // Its result is dropped if no caller waits any more.
-        state.entries[name] = rest.isEmpty ? nil : .waiting(rest)
+      for (name, var entry) in state.entries {
+        let over = entry.waiters.filter(isOver)
+        if over.isEmpty { continue }
+        ended += over
+        entry.waiters.removeAll(where: isOver)
+        state.entries[name] = entry.isOver ? nil : entry
       }
       return ended
     }
@@ -131,9 +128,7 @@ final class PendingResults<Value: Sendable>: Sendable {
     let waiters = state.withLock { state in
       state.isClosed = true
       defer { state.entries = [:] }
-      return state.entries.values.flatMap { entry -> [Waiter] in
-        if case .waiting(let waiters) = entry { waiters } else { [] }
-      }
+      return state.entries.values.flatMap(\.waiters)
     }
     for waiter in waiters { waiter.continuation.resume(returning: nil) }
   }

@@ -31,85 +31,86 @@ extension ReplicaNode: EngineReplica {
   }
 
   package func post(
-    _ messages: [Message], isAwaited: Bool, in db: Database
+    _ messages: [Message], for callers: Int, in db: Database
   ) throws -> PostedRecord {
     try requireRunning()
     let name = try database.post(messages, in: db)
-    db.afterNextTransaction { [results, outboxChanged] _ in
-      if isAwaited { results.expect(name) }
-      outboxChanged.set()
+    db.afterNextTransaction { [results, outboxChanged, configuration] _ in
+      if callers > 0 {
+        results.expect(name, by: callers)
+        outboxChanged.set()
+      } else {
+        outboxChanged.set(after: configuration.gatheringTime)
+      }
     }
-    return PostedRecord(author: name.author.bytes, number: name.number)
+    return PostedRecord(name)
   }
 
   package func places(of record: PostedRecord) async throws(EngineError) -> [Timetoken] {
-    let name: RecordNumber
-    do {
-      name = RecordNumber(try AuthorID(decoding: record.author), record.number)
-    } catch {
-      throw EngineError(.invalidArgument, "a record's author has \(record.author.count) bytes")
-    }
-    switch try await result(of: name, during: Self.publishing) {
-    case .places(let places): return places
-    case .refused(let error): throw error
-    case .operation, .settled, .conflict: throw Self.unknownOutcome(of: Self.publishing)
-    }
+    try await result(of: record.name(), during: Self.publishing).places()
   }
 
   package func perform(
     _ operation: QueueOperation
   ) async throws(EngineError) -> QueueOperation.Result {
-    try requireRunning()
-    let bytes = try await encode(operation)
-    let names = try await write([.operation(bytes)]) { [results] in results.expect($0[0]) }
-    switch try await result(of: names[0], during: "changing the queue") {
-    case .operation(let result): return result
-    case .refused(let error): throw error
-    case .places, .settled, .conflict: throw Self.unknownOutcome(of: "changing the queue")
-    }
+    try await result(of: database.body(of: operation), during: "changing the queue").operation()
   }
 
   package func change(_ rows: RowChanges) async throws(EngineError) {
-    try requireRunning()
-    let names = try await write([.rows(rows.bytes)]) { [results] in results.expect($0[0]) }
-    switch try await result(of: names[0], during: "changing rows") {
-    case .places: return
-    case .conflict:
-      throw EngineError(.busy, "the rows were changed at the same time", hint: "call it again")
-    case .refused(let error): throw error
-    case .operation, .settled: throw Self.unknownOutcome(of: "changing rows")
-    }
+    _ = try await result(of: .rows(rows.bytes), during: "changing rows").places()
   }
 
-  private func encode(_ operation: QueueOperation) async throws(EngineError) -> [UInt8] {
-    try await database.engine.access.read(during: "naming messages") { db in
-      try operation.encoded { timetoken in
-        let select = try EngineStatement(
-          db, "SELECT origin FROM replication_origin WHERE timetoken = ?")
-        return try select.first(timetoken.rawValue) { try MessageOrigin(decoding: $0.bytes(at: 0)) }
-      }
-    }
+  /// Writes a record, and waits until it is applied.
+  private func result(
+    of body: Record.Body, during operation: String
+  ) async throws(EngineError) -> RecordResult {
+    try requireRunning()
+    let names = try await write([body]) { [results] in results.expect($0[0]) }
+    return try await result(of: names[0], during: operation)
   }
 
   /// Waits until a record of this process is applied.
   func result(
     of name: RecordNumber, during operation: String
-  ) async throws(EngineError) -> MessageTables.Result {
+  ) async throws(EngineError) -> RecordResult {
     guard let result = await results.result(of: name, until: now + configuration.patience) else {
-      throw Self.unknownOutcome(of: operation)
+      guard let cause = state.withLock(\.unapplied) else {
+        throw Self.unknownOutcome(of: operation)
+      }
+      throw Self.unknownOutcome(
+        of: operation, "cannot be applied here: \(cause.message)", because: cause)
     }
     return result
   }
 
-  private static var publishing: String { "publishing" }
+  static var publishing: String { "publishing" }
 
-  static func unknownOutcome(of operation: String) -> EngineError {
+  /// - Parameters:
+  ///   - reason: why the outcome is unknown. Default: its caller waited too long.
+  ///   - cause: an error that has led to it. Default: nil, none.
+  static func unknownOutcome(
+    of operation: String, _ reason: String = "it was not read back while its caller waited",
+    because cause: EngineError? = nil
+  ) -> EngineError {
     let step =
       operation == publishing
       ? "publish again with the same deduplication id" : "look whether it has before you repeat it"
     return EngineError(
-      .outcomeUnknown,
-      "\(operation): it is in the outbox, and was not read back while its caller waited",
-      hint: "it takes effect when the brokers answer; \(step)")
+      .outcomeUnknown, "\(operation): it is in the outbox, and \(reason)",
+      hint: (cause?.hint.map { "\($0); " } ?? "")
+        + "it takes effect when the brokers answer; \(step)", underlying: cause)
+  }
+}
+
+extension PostedRecord {
+  init(_ name: RecordNumber) { self.init(author: name.author.bytes, number: name.number) }
+
+  /// - Throws: `invalidArgument` if no outbox has given it.
+  func name() throws(EngineError) -> RecordNumber {
+    do {
+      return RecordNumber(try AuthorID(decoding: author), number)
+    } catch {
+      throw EngineError(.invalidArgument, "a record's author has \(author.count) bytes")
+    }
   }
 }

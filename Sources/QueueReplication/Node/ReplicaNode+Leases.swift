@@ -10,6 +10,7 @@ extension ReplicaNode {
     from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration
   ) async throws(EngineError) -> [Delivery] {
     try requireRunning()
+    let requested = now
     let longest = configuration.ownership.longestLease
     guard lease <= longest else {
       throw EngineError(
@@ -27,15 +28,17 @@ extension ReplicaNode {
       ? try await leaseHere(from: channel, for: consumer, most: most, until: lease)
       : try await requestLeases(from: channel, for: consumer, most: most, lease)
     if leased.isEmpty { return [] }
+    guard try await isApplied(leased, until: requested + lease / 2) else {
+      giveBack(leased)
+      return []
+    }
     return try await deliveries(of: leased, from: channel, for: consumer)
   }
 
-  /// The messages that were leased, once they are applied here.
+  /// The messages that were leased, which are applied here.
   private func deliveries(
     of leased: [LeasedMessage], from channel: Channel, for consumer: Consumer
   ) async throws(EngineError) -> [Delivery] {
-    let last = leased.map(\.timetoken).max() ?? 0
-    try await waitUntilApplied(last)
     let tables = database.engine.tables
     return try await database.engine.access.read(during: "receiving") { db in
       try leased.compactMap { message in
@@ -47,13 +50,30 @@ extension ReplicaNode {
     }
   }
 
-  /// Waits until this node has given out a timetoken, which the owner has; not longer than a lease.
-  private func waitUntilApplied(_ timetoken: Int64) async throws(EngineError) {
-    let end = now + configuration.ownership.longestLease
-    while state.withLock({ $0.view.values.highWater }) < timetoken, now < end {
+  /// Waits until this node has applied the messages, which the owner has.
+  ///
+  /// - Returns: whether it has before `end`, and before the task is cancelled.
+  private func isApplied(
+    _ leased: [LeasedMessage], until end: Duration
+  ) async throws(EngineError) -> Bool {
+    let last = leased.map(\.timetoken).max() ?? 0
+    while state.withLock({ $0.view.values.highWater }) < last {
       try requireRunning()
+      if now >= end || Task.isCancelled { return false }
       try? await Task.sleep(for: .milliseconds(2))
     }
+    return true
+  }
+
+  /// Lets messages be leased again that this node is too far behind to deliver.
+  private func giveBack(_ leased: [LeasedMessage]) {
+    let settlements = leased.map {
+      LeaseSettlement(
+        lease: $0.lease,
+        outcome: .released(countsAttempt: false, reason: "its node is behind the log"))
+    }
+    // Also for a caller who does not wait any more.
+    Task { try? await settle(settlements) }
   }
 
   package func settle(
@@ -98,7 +118,7 @@ extension ReplicaNode {
     if state.withLock({ $0.ownership.epoch == nil }) {
       return try await requestExtensions(leases, by: lease)
     }
-    return extendHere(leases, by: lease)
+    return try extendHere(leases, by: lease)
   }
 
   static func timetoken(of origin: MessageOrigin, _ db: Database) throws -> Timetoken? {

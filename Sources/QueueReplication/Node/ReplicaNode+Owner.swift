@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// What the owner does for the workers of all nodes: its leases are in memory.
 extension ReplicaNode {
-  /// How many messages that are leased, delayed or behind their key one receive passes.
+  /// How many messages that are leased or behind their key one receive passes.
   private static var passedAtOnce: Int { 100_000 }
 
   private enum Leasing: Sendable {
@@ -48,16 +48,12 @@ extension ReplicaNode {
       try tables.candidates(of: channel, for: consumer, in: db) { row in
         passedCount += 1
         let goesOn = passedCount < Self.passedAtOnce
+        if let orderingKey = row.orderingKey, orderingKeys.contains(orderingKey) { return goesOn }
         guard let origin = try Self.origin(of: row.timetoken, db) else { return goesOn }
         let key = LeaseTable.Key(consumer: consumer.name, message: origin)
-        if state.withLock({ $0.leases.isWaiting(key, orderingKey: row.orderingKey) })
-          || row.due ?? 0 > wallNow
-        {
-          return goesOn
-        }
-        if let orderingKey = row.orderingKey, !orderingKeys.insert(orderingKey).inserted {
-          return goesOn
-        }
+        let isWaiting = state.withLock { $0.leases.isWaiting(key, orderingKey: row.orderingKey) }
+        if let orderingKey = row.orderingKey { orderingKeys.insert(orderingKey) }
+        if isWaiting { return goesOn }
         if let expires = row.expires, expires <= wallNow {
           expired.append(origin)
           return goesOn
@@ -186,12 +182,21 @@ extension ReplicaNode {
   /// Lets leases end later.
   ///
   /// - Returns: whether each lease is still held.
-  func extendHere(_ leases: [LeaseID], by time: Duration) -> [Bool] {
+  /// - Throws: `busy` if that cannot be told now.
+  func extendHere(_ leases: [LeaseID], by time: Duration) throws(EngineError) -> [Bool] {
     let until = now + min(time, configuration.ownership.longestLease)
-    return state.withLock { state in
-      guard state.ownership.mayLease(now) else { return leases.map { _ in false } }
-      return leases.map { state.leases.extend($0, until: until, now: now) }
+    let kept = state.withLock { state in
+      state.ownership.mayLease(now)
+        ? leases.map { state.leases.extend($0, until: until, now: now) } : nil
     }
+    guard let kept else { throw Self.notExtended }
+    return kept
+  }
+
+  static var notExtended: EngineError {
+    EngineError(
+      .busy, "extending: the owner of the leases does not answer now",
+      hint: "call it again before the leases end")
   }
 
   /// Writes the end of leases that no worker has answered, before their messages are leased again.

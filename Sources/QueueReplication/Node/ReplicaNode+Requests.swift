@@ -60,7 +60,7 @@ extension ReplicaNode {
     {
       return kept
     }
-    return leases.map { _ in false }
+    throw Self.notExtended
   }
 
   /// Asks the owner that the log names here.
@@ -92,12 +92,13 @@ extension ReplicaNode {
   /// Answers the requests of other members from now on.
   func serveRequests() throws {
     guard let exchange else { return }
-    try exchange.members.serve(as: database.member) { [weak self] bytes, reply in
-      guard let self, let received = try? exchange.seal.openRequest(bytes) else { return }
+    try exchange.members.serve(as: database.member) {
+      [weak self, seal = exchange.seal] bytes, reply in
+      guard let self, let received = try? seal.openRequest(bytes) else { return }
       Task {
         let answer = await self.answer(received)
         let key = self.state.withLock { $0.view.values.key }
-        if let sealed = try? exchange.seal.seal(answer, to: received, under: key) {
+        if let sealed = try? seal.seal(answer, to: received, under: key) {
           reply(sealed)
         }
       }
@@ -135,7 +136,7 @@ extension ReplicaNode {
     case .settle(let settlements):
       return .settled(try await settle(settlements, in: request.epoch))
     case .extend(let leases, let milliseconds):
-      return .extended(extendHere(leases, by: .milliseconds(Int64(clamping: milliseconds))))
+      return .extended(try extendHere(leases, by: .milliseconds(Int64(clamping: milliseconds))))
     }
   }
 }

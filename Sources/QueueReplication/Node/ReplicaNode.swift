@@ -14,7 +14,7 @@ package final class ReplicaNode: Sendable {
   let configuration: NodeConfiguration
   let state: Mutex<NodeState>
   /// Callers that wait until a record is applied here.
-  let results: PendingResults<MessageTables.Result>
+  let results: PendingResults<RecordResult>
   let outboxChanged = WakeSignal()
   /// How other members are asked; nil for a node that is alone.
   let exchange: RequestExchange?
@@ -129,14 +129,16 @@ package final class ReplicaNode: Sendable {
 
   private func applyLog() async throws {
     var pause = Duration.milliseconds(50)
+    var failures = FailureLog("the log cannot be read", configuration.logger)
     while !Task.isCancelled {
       let place = state.withLock { $0.view.readPlace }
       let batch: Applier.Batch
       do {
         batch = try await reader.read(at: place, mostBytes: 4 << 20, wait: configuration.readWait)
         pause = .milliseconds(50)
+        failures.end()
       } catch {
-        configuration.logger.warning("the log cannot be read: \(error)")
+        failures.note(error)
         try? await Task.sleep(for: pause)
         pause = min(pause * 2, .seconds(2))
         continue
@@ -157,9 +159,8 @@ package final class ReplicaNode: Sendable {
     let trimmed = state.withLock { state in
       state.take(taken, batch, now: now)
       let through = state.view.values.trimmedThrough
-      guard state.ownership.epoch != nil, through > state.trimmedThrough else { return UInt64(0) }
-      state.trimmedThrough = through
-      return through
+      let isDue = through > state.trimmedThrough && now >= state.trimsAgainAt
+      return state.ownership.epoch != nil && isDue ? through : 0
     }
     results.rename(taken.renamed)
     for (name, result) in taken.results { results.resolve(name, result) }
@@ -172,7 +173,11 @@ package final class ReplicaNode: Sendable {
     if trimmed > 0 {
       do {
         try await appender.trim(through: trimmed)
-      } catch { configuration.logger.warning("the log cannot be trimmed: \(error)") }
+        state.withLock { $0.trimmedThrough = trimmed }
+      } catch {
+        configuration.logger.warning("the log cannot be trimmed: \(error)")
+        state.withLock { $0.trimsAgainAt = now + .seconds(60) }
+      }
     }
   }
 
@@ -186,10 +191,14 @@ package final class ReplicaNode: Sendable {
       throw error
     }
     configuration.logger.error("the log cannot be applied: \(error)")
+    state.withLock { $0.unapplied = error }
+    // A full disk can stay full for long: callers need not wait for that.
+    if error.code == .diskFull { results.endAll() }
     if error.code == .outcomeUnknown { state.withLock { $0.startAgain(configuration) } }
   }
 
   private func appendOutbox() async {
+    var failures = FailureLog("the log cannot be appended to", configuration.logger)
     while !Task.isCancelled {
       await outboxChanged.wait()
       do {
@@ -197,12 +206,15 @@ package final class ReplicaNode: Sendable {
           let records = try await database.records { [self] rows in
             try state.withLock { try $0.relay.next(rows, now) }
           }
-          if !records.isEmpty { try await appender.append(records) }
+          if !records.isEmpty {
+            try await appender.append(records)
+            failures.end()
+          }
           if records.isEmpty || state.withLock({ !$0.relay.hasMore }) { break }
         }
       } catch {
         // What was sent counts when it is read back; the rest goes again.
-        configuration.logger.warning("the log cannot be appended to: \(error)")
+        failures.note(error)
         state.withLock { $0.relay.noteReturned() }
         try? await Task.sleep(for: .milliseconds(200))
         outboxChanged.set()
@@ -211,14 +223,16 @@ package final class ReplicaNode: Sendable {
   }
 
   private func sayWhatIsDue() async throws {
+    var failures = FailureLog("the outbox cannot be written", configuration.logger)
     let interval = min(configuration.ownership.heartbeatInterval / 4, .milliseconds(250))
     while !Task.isCancelled {
       do throws(EngineError) {
         try await writeWhatIsDue()
+        failures.end()
       } catch {
         if [.stopped, .vaultLocked].contains(error.code) { throw error }
         // What was decided and not written is decided again.
-        configuration.logger.error("the outbox cannot be written: \(error)")
+        failures.note(error)
         state.withLock { $0.startAgain(configuration) }
       }
       // What waits for an answer of the log is sent again after a while.

@@ -4,6 +4,7 @@ internal import Synchronization
 final class WakeSignal: Sendable {
   private struct State {
     var isSet = false
+    var isDelayed = false
     var waiter: CheckedContinuation<Void, Never>?
   }
 
@@ -14,6 +15,20 @@ final class WakeSignal: Sendable {
       state.isSet = state.waiter == nil
       return state.waiter.take()
     }?.resume()
+  }
+
+  /// Signals after a while; further calls in this time do nothing.
+  func set(after delay: Duration) {
+    let isFirst = state.withLock { state in
+      defer { state.isDelayed = true }
+      return !state.isDelayed
+    }
+    guard isFirst else { return }
+    Task {
+      try? await Task.sleep(for: delay)
+      state.withLock { $0.isDelayed = false }
+      set()
+    }
   }
 
   /// Returns after the next signal, or one that has come since the last wait, or if the task is cancelled.

@@ -7,16 +7,6 @@ internal import Replication
 ///
 /// Everything goes through the engine's own functions with the record's time, so that all nodes get the same rows.
 struct MessageTables: ReplicatedTables {
-  /// What a record came to, for who waits for it here.
-  enum Result {
-    case places([Timetoken])
-    case operation(QueueOperation.Result)
-    case refused(EngineError)
-    /// The rows were not as the changes expect.
-    case conflict
-    case settled(SettlementRule.Decision)
-  }
-
   /// How long settlements that counted are known, in units of 100 ns of timetokens: an hour.
   private static let settlementWindow: Int64 = 36_000_000_000
   /// What undoing restores by changesets; published messages are undone by their places.
@@ -31,7 +21,7 @@ struct MessageTables: ReplicatedTables {
   private let serverTables: Set<String>
   /// Records what the present record changes; nil while it has changed nothing.
   private var recorder: RowRecorder?
-  private(set) var results: [RecordNumber: Result] = [:]
+  private(set) var results: [RecordNumber: RecordResult] = [:]
 
   init(_ engine: MessagingEngine, _ db: Database, serverTables: Set<String>) {
     self.engine = engine
@@ -69,7 +59,7 @@ struct MessageTables: ReplicatedTables {
     }
   }
 
-  private func change(_ rows: RowChanges) throws -> Result {
+  private func change(_ rows: RowChanges) throws -> RecordResult {
     do {
       try rows.apply(to: db, in: serverTables)
       try engine.noteChange(in: db)
@@ -110,7 +100,7 @@ struct MessageTables: ReplicatedTables {
     results[name] = .places(places)
   }
 
-  private func run(_ bytes: [UInt8], _ tables: EngineDatabase) throws -> Result {
+  private func run(_ bytes: [UInt8], _ tables: EngineDatabase) throws -> RecordResult {
     let operation: QueueOperation
     do {
       operation = try QueueOperation(decoding: bytes, timetoken(of:))

@@ -128,13 +128,13 @@ extension RecordWriter {
     append(channel.name)
   }
 
-  fileprivate mutating func append(_ place: Timetoken) { append(UInt64(place.rawValue)) }
+  mutating func append(_ place: Timetoken) { append(UInt64(place.rawValue)) }
 
-  fileprivate mutating func append(_ place: Timetoken?) {
+  mutating func append(_ place: Timetoken?) {
     appendOptional(place) { $0.append($1 as Timetoken) }
   }
 
-  fileprivate mutating func append(_ numbers: [Int64]) {
+  mutating func append(_ numbers: [Int64]) {
     append(UInt32(numbers.count))
     for number in numbers { append(UInt64(number)) }
   }
@@ -165,7 +165,7 @@ extension RecordWriter {
 }
 
 extension RecordReader {
-  fileprivate mutating func positive() throws(RecordError) -> Int64 {
+  mutating func positive() throws(RecordError) -> Int64 {
     guard let number = Int64(exactly: try number(UInt64.self)) else {
       throw RecordError.outOfRange
     }
@@ -176,11 +176,11 @@ extension RecordReader {
     Timetoken(unchecked: try positive())
   }
 
-  fileprivate mutating func place() throws(RecordError) -> Timetoken? {
+  mutating func place() throws(RecordError) -> Timetoken? {
     try optional { reader throws(RecordError) in try reader.requiredPlace() }
   }
 
-  fileprivate mutating func numbers() throws(RecordError) -> [Int64] {
+  mutating func numbers() throws(RecordError) -> [Int64] {
     let count: UInt32 = try number()
     var numbers: [Int64] = []
     for _ in 0..<count { numbers.append(try positive()) }

@@ -74,12 +74,14 @@ package enum ReplicationSchema {
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX replication_lease_timetoken ON replication_lease (timetoken);
 
-    CREATE TABLE replication_refusal (
+    CREATE TABLE replication_awaited (
+      arrival INTEGER PRIMARY KEY,
       author BLOB NOT NULL,
       number INTEGER NOT NULL,
-      reason TEXT NOT NULL,
-      PRIMARY KEY (author, number)
-    ) STRICT, WITHOUT ROWID;
+      result BLOB,
+      UNIQUE (author, number)
+    ) STRICT;
+    CREATE INDEX replication_awaited_open ON replication_awaited (arrival) WHERE result IS NULL;
 
     CREATE TABLE replication_repair (
       number INTEGER PRIMARY KEY,

@@ -12,7 +12,7 @@ final class ShardDatabase: Sendable {
   /// What a batch of the log has changed.
   struct Taken: Sendable {
     let outcomes: [Applier.Outcome]
-    let results: [RecordNumber: MessageTables.Result]
+    let results: [RecordNumber: RecordResult]
     /// New names of records of this process.
     let renamed: [RecordNumber: RecordNumber]
     let view: View
@@ -76,7 +76,7 @@ final class ShardDatabase: Sendable {
       var random = SystemRandomNumberGenerator()
       var outbox = try Outbox(db)
       try outbox.start(using: &random)
-      try db.run("DELETE FROM replication_refusal")
+      try db.run("DELETE FROM replication_awaited")
       try add(.join(member, safe: applier.safe), to: .control, &outbox, applier.state.values.key)
       try outbox.store()
       self.applier.withLock { $0 = applier }
@@ -106,10 +106,11 @@ final class ShardDatabase: Sendable {
   /// Writes records in a transaction of their own.
   ///
   /// - Parameters:
-  ///   - isDurable: whether a power cut leaves them.
+  ///   - isDurable: whether a power cut leaves them. Default: true.
+  ///   - isAwaited: whether this process reads their results from ``AwaitedRecords``. Default: false.
   ///   - noting: called with the records' names after the commit, before any of them can be applied.
   func write(
-    _ bodies: [Record.Body], isDurable: Bool = true,
+    _ bodies: [Record.Body], isDurable: Bool = true, isAwaited: Bool = false,
     noting: @escaping @Sendable ([RecordNumber]) -> Void = { _ in }
   ) async throws(EngineError) -> [RecordNumber] {
     if bodies.isEmpty { return [] }
@@ -117,8 +118,23 @@ final class ShardDatabase: Sendable {
       during: "writing to the outbox", isDurable: isDurable
     ) { [self] db in
       let names = try write(bodies, to: .control, in: db)
+      if isAwaited { for name in names { try AwaitedRecords.expect(name, db) } }
       db.afterNextTransaction { _ in noting(names) }
       return names
+    }
+  }
+
+  /// The record of a change of the queue.
+  func body(of operation: QueueOperation) async throws(EngineError) -> Record.Body {
+    try await engine.access.read(during: "naming messages") { db in
+      .operation(
+        try operation.encoded { timetoken in
+          let select = try EngineStatement(
+            db, "SELECT origin FROM replication_origin WHERE timetoken = ?")
+          return try select.first(timetoken.rawValue) {
+            try MessageOrigin(decoding: $0.bytes(at: 0))
+          }
+        })
     }
   }
 
@@ -209,7 +225,7 @@ final class ShardDatabase: Sendable {
       alarm = error
     }
     for outcome in outcomes { try follow(outcome, applier, &outbox, db) }
-    try noteRefusals(tables.results, outbox.lanes, db)
+    try AwaitedRecords.answer(outcomes, tables.results, db)
     var renamed: [RecordNumber: RecordNumber] = [:]
     if applier.safeValues.oldestKey > oldestKey {
       renamed = try reseal(&outbox, applier)
@@ -227,30 +243,24 @@ final class ShardDatabase: Sendable {
     try await engine.commits.run(during: "leaving the cluster") { [self] db in
       var applier = try StoredState.load(db, now: now())
       var tables = MessageTables(engine, db, serverTables: serverTables)
+      var outbox = try Outbox(db)
+      // Again, as an author can wait for another one.
       var outcomes: [Applier.Outcome] = []
-      let rows = StoredRows(db: db)
-      for author in try rows.authors {
-        try applier.takeLast(
-          rows.records(of: author), into: &tables, outcomes: &outcomes, open: ring.open)
+      repeat {
+        outcomes = []
+        for author in try outbox.rows.authors {
+          try applier.takeLast(
+            outbox.rows.records(of: author), into: &tables, outcomes: &outcomes, open: ring.open)
+        }
+        try outbox.remove(appliedIn: applier.state)
+      } while outcomes.contains { if case .applied = $0 { true } else { false } }
+      guard try !outbox.rows.authors.contains(where: outbox.lanes.isOfThisDisk) else {
+        throw ReplicationError(
+          .state,
+          "the outbox has records of this home that wait for others, which it does not have",
+          hint: "let it reach its brokers, or a member's, and leave then")
       }
       try ReplicationSchema.remove(db)
-    }
-  }
-
-  /// Tells the processes that wrote into this outbox what did not take effect: ``OutboxWriter``.
-  private func noteRefusals(
-    _ results: [RecordNumber: MessageTables.Result], _ lanes: OutboxLanes, _ db: Database
-  ) throws {
-    for (name, result) in results where lanes.isOfThisDisk(name.author) {
-      let reason: String
-      switch result {
-      case .conflict: reason = ""
-      case .refused(let error): reason = error.message
-      case .places, .operation, .settled: continue
-      }
-      try db.run(
-        "INSERT OR REPLACE INTO replication_refusal VALUES (?, ?, ?)", name.author.bytes,
-        Int64(clamping: name.number), reason)
     }
   }
 

@@ -61,6 +61,13 @@ enum StoredState {
     return try ShardState.Values(decoding: bytes)
   }
 
+  /// The last record that no broker can forget.
+  static func safe(_ db: Database) throws -> Int64 {
+    let select = try EngineStatement(db, "SELECT base FROM replication_state")
+    let base = try select.first(decode: { $0.bytes(at: 0) }) ?? []
+    return base.isEmpty ? 0 : Int64(clamping: try RecordPlace(decoding: base).sequence)
+  }
+
   /// Stores what a batch has changed; ``MessageTables`` has stored the tail.
   static func store(_ applier: Applier, _ db: Database) throws {
     try db.run(

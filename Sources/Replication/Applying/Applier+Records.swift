@@ -23,8 +23,9 @@ extension Applier {
       outcomes.append(.retiredKey(name))
       isNext = false
     }
-    // Before the switch to a key, not all members need to have it.
-    if isNext, entry.record.key > state.values.key {
+    // Before a switch names a key, not all members need to have it. Afterwards a record under it can come before the reports
+    // with which the members first had the key, if brokers forgot these: it counts, and can be one of them.
+    if isNext, entry.record.key > state.values.requestedKey {
       outcomes.append(.gap(name))
       isNext = false
     }

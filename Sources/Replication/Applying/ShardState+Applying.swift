@@ -15,11 +15,12 @@ extension ShardState {
       guard epoch == values.epoch?.epoch else { break }
       values.ownerTime = max(TimetokenRule.clamped(record.time), values.ownerTime ?? 0)
     case .report(let member, let safe, _, let newestKey, let oldestKey):
-      guard let known = members[member] else { break }
+      guard let known = members[member], safe < position else { break }
       change.willChange(member, in: self)
       members[member] = Member(
         since: known.since, safe: safe, newestKey: newestKey, oldestKey: oldestKey)
     case .join(let member, let safe):
+      guard safe.map({ $0 < position }) ?? true else { break }
       // The first member's clock is the shard's until there is an owner.
       values.ownerTime = values.ownerTime ?? TimetokenRule.clamped(record.time)
       change.willChange(member, in: self)
@@ -32,10 +33,7 @@ extension ShardState {
       change.willChange(member, in: self)
       members[member] = nil
     case .trim(let through): trim(through, at: position, rules)
-    case .keySwitch(let key):
-      let isHeldByAll = members.values.allSatisfy { $0.newestKey >= key }
-      guard key > values.key, isHeldByAll || !rules.contains(.switchesKeyWithAll) else { break }
-      values.key = key
+    case .keySwitch(let key): values.requestedKey = max(values.requestedKey, key)
     case .keyDrop(let key):
       guard key > values.oldestKey, key <= values.key,
         members.values.allSatisfy({ $0.oldestKey >= key })
@@ -49,6 +47,15 @@ extension ShardState {
       if values.repaired.count > Self.mostRepairedRanges { values.repaired.removeFirst() }
     case .commit, .settlement, .operation, .rows: break
     }
+    switchKey(rules)
+  }
+
+  /// Switches to the requested key when all members have said that they have it: with the last of them, as brokers that
+  /// forgot a switch and a report can get them back in another order.
+  private mutating func switchKey(_ rules: SafetyRules) {
+    guard values.requestedKey > values.key else { return }
+    let isHeldByAll = members.values.allSatisfy { $0.newestKey >= values.requestedKey }
+    if isHeldByAll || !rules.contains(.switchesKeyWithAll) { values.key = values.requestedKey }
   }
 
   /// How many repaired ranges are remembered.

@@ -18,6 +18,7 @@ extension ShardState.Values {
       writer.append(UInt64(bitPattern: range.from))
       writer.append(UInt64(bitPattern: range.to))
     }
+    writer.append(requestedKey)
     return writer.bytes
   }
 
@@ -41,12 +42,13 @@ extension ShardState.Values {
     key = try reader.number()
     oldestKey = try reader.number()
     let count: UInt32 = try reader.number()
-    guard count <= ShardState.mostRepairedRanges else { throw RecordError.truncated }
+    guard count <= ShardState.mostRepairedRanges else { throw RecordError.outOfRange }
     for _ in 0..<count {
       repaired.append(
         ShardState.TimetokenRange(
           from: Int64(bitPattern: try reader.number()), to: Int64(bitPattern: try reader.number())))
     }
+    requestedKey = try reader.number()
   }
 }
 

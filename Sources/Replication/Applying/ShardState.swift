@@ -22,6 +22,8 @@ package struct ShardState: Sendable, Equatable {
     package var trimmedThrough: UInt64 = 0
     /// The number of the key under which new records are sealed.
     package var key: UInt32 = 1
+    /// The greatest key that a switch has named; it seals once all members have said that they have it.
+    package var requestedKey: UInt32 = 1
     /// Records under keys before this one are skipped.
     package var oldestKey: UInt32 = 1
     /// Cursors in this range begin again at its start: ``Record/Body/repair(from:to:)``.

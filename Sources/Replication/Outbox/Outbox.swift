@@ -63,7 +63,9 @@ package struct Outbox<Rows: OutboxRows> {
   ///
   /// A memory snapshot was resumed twice, and both processes have one author. This one must stop.
   package func contradicts(_ record: SealedRecord) throws -> Bool {
-    guard let last = lanes.lastNumber(of: record.name.author) else { return false }
+    guard record.name.number > 0, let last = lanes.lastNumber(of: record.name.author) else {
+      return false
+    }
     if record.name.number > last { return true }
     let own = try rows.records(of: record.name.author, after: record.name.number - 1, most: 1).first
     return own.map { $0.name == record.name && $0.digest != record.digest } ?? false
@@ -101,7 +103,7 @@ package struct Outbox<Rows: OutboxRows> {
       try rows.removeAll(of: author)
     }
     try start(using: &random)
-    lanes.forgetPredecessors()
+    lanes.forgetPredecessors(of: stuck)
     var names: [RecordNumber: RecordNumber] = [:]
     for (old, lane, part) in moved {
       let name = lanes.take(1, of: lane)[0]

@@ -22,12 +22,6 @@ package struct OutboxLanes: Sendable, Equatable {
 
   package init() {}
 
-  /// Whether an author is this process.
-  package func isOwn(_ author: AuthorID) -> Bool { lastNumber(of: author) != nil }
-
-  /// The present author of a lane; nil before the first start.
-  package func author(of lane: Lane) -> AuthorID? { present[lane]?.author }
-
   /// The last number of a present author.
   func lastNumber(of author: AuthorID) -> UInt64? {
     present.values.first { $0.author == author }?.lastNumber
@@ -74,10 +68,12 @@ package struct OutboxLanes: Sendable, Equatable {
     }
   }
 
-  /// The authors of this process wait for none before them.
-  mutating func forgetPredecessors() {
+  /// The authors of this process do not wait for these, whose records are numbered again.
+  mutating func forgetPredecessors(of authors: Set<AuthorID>) {
     present = present.mapValues {
-      Authorship(author: $0.author, predecessor: nil, lastNumber: $0.lastNumber)
+      let predecessor = $0.predecessor.flatMap { authors.contains($0.author) ? nil : $0 }
+      return Authorship(
+        author: $0.author, predecessor: predecessor, lastNumber: $0.lastNumber)
     }
   }
 }
@@ -116,7 +112,7 @@ extension OutboxLanes {
     }
     while !reader.isAtEnd {
       let author: AuthorID = try reader.identifier()
-      guard let lane = Lane(rawValue: try reader.byte()) else { throw .invalidFlag }
+      guard let lane = Lane(rawValue: try reader.byte()) else { throw .unknownKind }
       own[author] = lane
     }
   }

@@ -84,7 +84,7 @@ extension Record {
     switch kind {
     case .commit:
       let count = Int(try reader.number(UInt32.self))
-      guard count <= mostMessages else { throw RecordError.truncated }
+      guard count <= mostMessages else { throw RecordError.outOfRange }
       var messages: [PublishedMessage] = []
       for _ in 0..<count { messages.append(try PublishedMessage(&reader)) }
       return .commit(messages)

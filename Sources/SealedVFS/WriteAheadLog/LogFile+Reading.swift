@@ -61,7 +61,7 @@ extension LogFile {
     unsafe decryptHeader(of: whole, at: start)
     let number = unsafe header.pointer.bigEndianWord(at: 0)
     let sealed = unsafe whole + LogLayout.frameHeaderByteCount
-    guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
+    guard try hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
     else {
       unsafe memset(target, 0, PageLayout.byteCount)
       main.hasMetDamage = true
@@ -84,7 +84,7 @@ extension LogFile {
     unsafe decryptHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
     let number = unsafe header.pointer.bigEndianWord(at: 0)
-    let isCurrent = hasCurrentSalts()
+    let isCurrent = try hasCurrentSalts()
     let isWhole =
       unsafe isCurrent
       && main.keys.page.open(
@@ -133,7 +133,7 @@ extension LogFile {
   /// Whether the frame header in `header` carries the log's current salts.
   ///
   /// A frame that was moved, or kept from before the log's last restart, does not.
-  private func hasCurrentSalts() -> Bool {
+  private func hasCurrentSalts() throws(ResultCode) -> Bool {
     let found = unsafe header.pointer.loadUnaligned(
       fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
     if found == salts { return true }
@@ -147,7 +147,13 @@ extension LogFile {
     }
     // Another connection can have restarted the log since this one read its header.
     var onDisk: UInt64 = 0
-    guard (try? unsafe base.read(&onDisk, 8, at: 16)) != nil else { return false }
+    do throws(ResultCode) {
+      try unsafe base.read(&onDisk, 8, at: 16)
+    } catch {
+      // A disk that fails is no damage.
+      guard error.value == SQLITE_IOERR_SHORT_READ else { throw error }
+      return false
+    }
     salts = onDisk
     return found == onDisk
   }

@@ -39,7 +39,9 @@ import Testing
 
     /// A command that changes access, and whether it was acknowledged before it was killed.
     func isAcknowledged(_ arguments: [String]) throws -> Bool {
-      let child = try Child(arguments + ["--home", server.home.path], of: Program.datavaultd)
+      let child = try Child(
+        arguments + ["--home", server.home.path] + server.home.keySource,
+        of: Program.datavaultd)
       // Most of a command's time is that of opening the vault.
       usleep(UInt32(time / 2) + UInt32(random.next(Int(time))))
       kill(child.id, SIGKILL)

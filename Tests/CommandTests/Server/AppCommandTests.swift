@@ -113,7 +113,8 @@ import Testing
     .expect(0, prints: "\"name\":\"shop\"")
     try home.server(["app", "list", "--password-file", home.passwordFile])
       .expect(0, prints: "shop ")
-    try ServerHome().run("app", "list", "--require-secured").expect(78, says: "datavault secure")
+    try TestHome.unsecured().server(["app", "list", "--require-secured"])
+      .expect(78, says: "datavault secure")
   }
 
   @Test func `commands that remove ask at a terminal, and any other answer changes nothing`()
@@ -130,7 +131,8 @@ import Testing
       let user = try TerminalUser()
       let before = try server.home.contents()
       let child = try Child(
-        command + ["--home", server.home.path], of: Program.datavaultd,
+        command + ["--home", server.home.path] + server.home.keySource,
+        of: Program.datavaultd,
         descriptors: [
           0: .terminal(user.terminal), 2: .writing(server.home.folder.path("errors")),
         ])

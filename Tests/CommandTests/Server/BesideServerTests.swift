@@ -4,6 +4,24 @@ import Testing
 
 /// Commands beside a running `datavaultd serve` on the same home.
 @Suite struct BesideServerTests {
+  @Test func `a home becomes a member of a cluster only without a running server`() throws {
+    let server = try ServerHome()
+    let invitation = try server.file("invitation", "x")
+    try server.serving { _ in
+      for command in [
+        ["provision", "--broker", "nats://127.0.0.1:1", "--without-login"],
+        [
+          "join", invitation, "--fingerprint", "AAAAA-AAAAA-AAAAA-AAAAA-AAAAA", "--copy",
+          invitation,
+        ],
+        ["leave", "--yes", "--without-brokers"],
+      ] {
+        let refused = try server.run(["cluster"] + command).expect(75)
+        #expect(refused.errors.contains("stop it first"), "\(refused.errors)")
+      }
+    }
+  }
+
   @Test func `a running server takes each change of access within a second`() throws {
     let server = try ServerHome()
     let (publish, subscribe) = (

@@ -63,12 +63,13 @@ import Testing
   @Test func `file, descriptor and terminal give the same auth key, which nothing shows`() throws {
     let command = ["grant", "shop", "--channel", "orders", "--read"]
     let byFile = try server.run(command + ["--auth-key-file", key]).expect(0)
-    let byDescriptor = try server.home.server(
+    let byDescriptor = try server.run(
       command + ["--auth-key-fd", "3"], descriptors: [3: Array("client's auth key".utf8)]
     ).expect(0)
     let user = try TerminalUser()
     let child = try Child(
-      command + ["--auth-key-prompt", "--home", server.home.path], of: Program.datavaultd,
+      command + ["--auth-key-prompt", "--home", server.home.path] + server.home.keySource,
+      of: Program.datavaultd,
       descriptors: [
         0: .terminal(user.terminal), 1: .writing(server.home.folder.path("output")),
       ])
@@ -119,11 +120,16 @@ import Testing
     ("--channel c --read --ttl -1", "ttl"),
     ("--channel c --read --read", "--read is given twice"),
     ("--channel c --read --auth-key-fd 3 --auth-key-prompt", "give only one of --auth-key-file"),
-    ("--channel c --read --auth-key-fd 3 --password-fd 3", "each secret needs its own"),
   ])
   func `a grant that makes no sense is refused`(options: String, words: String) throws {
     try server.run(["grant", "shop"] + options.split(separator: " ").map(String.init))
       .expect(64, says: words)
+  }
+
+  @Test func `two secrets from one descriptor are refused`() throws {
+    let options = ["--channel", "c", "--read", "--auth-key-fd", "3", "--password-fd", "3"]
+    try server.home.server(["grant", "shop"] + options)
+      .expect(64, says: "each secret needs its own")
   }
 
   @Test func `a mistyped command of grant is no application`() throws {

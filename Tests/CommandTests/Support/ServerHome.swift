@@ -1,3 +1,4 @@
+import BrokerCluster
 import Foundation
 import Glibc
 import TestSupport
@@ -9,27 +10,27 @@ struct ServerHome {
   /// What `app add` printed.
   let keys: [String: String]
 
-  /// Makes the home; its vault is not secured.
+  /// Makes the home; a key file opens its vault.
   init() throws {
     let original = try Self.original.get()
-    home = try TestHome.fresh()
+    home = try TestHome.copy(of: original.home)
     keys = original.keys
-    try FileManager.default.copyItem(atPath: original.home.path, toPath: home.path)
   }
 
   private init(_ home: TestHome) throws {
     self.home = home
-    let added = try home.server(["app", "add", "shop", "--json"]).expect(0)
+    let added = try home.server(["app", "add", "shop", "--json"] + home.keySource).expect(0)
     keys = try #require(added.objects.first as? [String: String])
   }
 
-  // Made only once, because a vault needs a key derivation.
-  private static let original = Result { try ServerHome(TestHome.fresh()) }
+  private static let original = Result { try ServerHome(TestHome.keyed()) }
 
   /// Runs `datavaultd` on the home.
-  func run(_ arguments: String...) throws -> Program { try home.server(arguments) }
+  func run(_ arguments: String...) throws -> Program { try run(arguments) }
 
-  func run(_ arguments: [String]) throws -> Program { try home.server(arguments) }
+  func run(_ arguments: [String], descriptors: [Int32: [UInt8]] = [:]) throws -> Program {
+    try home.server(arguments + home.keySource, descriptors: descriptors)
+  }
 
   /// Writes a file with a credential of a client, and returns its path.
   func file(_ name: String, _ text: String) throws -> String {
@@ -48,10 +49,25 @@ struct ServerHome {
     return try #require(report?["grants"] as? [[String: Any]])
   }
 
+  /// Makes the home the first member of a cluster with one broker.
+  func becomeMember() throws -> BrokerCluster {
+    var options = BrokerCluster.Options()
+    options.count = 1
+    let brokers = try BrokerCluster(options)
+    let provision = ["cluster", "provision", "--replicas", "1", "--without-login"]
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try run(provision + ["--broker", brokers.addresses[0]]).status != 0 {
+      try #require(ContinuousClock.now < deadline, "the broker makes no stream")
+      usleep(100_000)
+    }
+    return brokers
+  }
+
   /// Runs `datavaultd serve` on the home while `body` runs.
   func serving(_ body: (PlainClient) throws -> Void) throws {
     let child = try Child(
-      ["serve", "--listen", "127.0.0.1:0", "--home", home.path], of: Program.datavaultd,
+      ["serve", "--listen", "127.0.0.1:0", "--home", home.path] + home.keySource,
+      of: Program.datavaultd,
       descriptors: [
         1: .writing(home.folder.path("listening")), 2: .writing(home.folder.path("serving")),
       ])

@@ -11,7 +11,11 @@ struct TestHome {
   var passwordFile: String { folder.path("password") }
   var wrongFile: String { folder.path("wrong") }
   /// The key of a slot of the secured home's messaging vault.
-  private var keyFile: String { folder.path("key") }
+  private var keyFile: String { folder.path("unlock-key") }
+  /// The options that open the messaging vault without a derivation; none if it has no key file.
+  var keySource: [String] {
+    FileManager.default.fileExists(atPath: keyFile) ? ["--unlock-key-file", keyFile] : []
+  }
   var database: String { path + "/messaging.db" }
 
   func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
@@ -26,6 +30,9 @@ struct TestHome {
 
   /// Makes a home with a secured messaging vault and the message "first" in channel "c".
   static func secured() throws -> TestHome { try copy(of: securedOriginal.get()) }
+
+  /// Makes a home with a secured messaging vault that a key file opens, and no message.
+  static func keyed() throws -> TestHome { try copy(of: keyedOriginal.get()) }
 
   /// Makes a home with a messaging vault that is not secured and the message "first" in channel
   /// "c".
@@ -44,9 +51,15 @@ struct TestHome {
     try Tool.run(arguments + ["--home", path], input: Array(input.utf8), environment: environment)
   }
 
-  /// Runs a queue command on this home.
+  /// Runs a queue command on this home, with the key file if it has one.
+  ///
+  /// A password would take a derivation of 0.1 seconds in each of some hundred commands.
   func queue(_ command: String..., input: String = "") throws -> Program {
-    try run(["queue"] + command, input: input)
+    try queue(command, input: Array(input.utf8))
+  }
+
+  func queue(_ command: [String], input: [UInt8] = []) throws -> Program {
+    try Tool.run(["queue"] + command + ["--home", path] + keySource, input: input)
   }
 
   /// Creates a vault with the password.
@@ -55,24 +68,28 @@ struct TestHome {
     try run("create", id, "--new-password-file", passwordFile).expect(0)
   }
 
-  /// Runs `datavault` on this home with the password, or with a key file where only the queue matters.
-  ///
-  /// A password takes a derivation of 0.2 seconds in each of some hundred commands.
+  /// Puts the vault "v" into this home, which opens with the password.
+  func createVault() throws {
+    let vaults = path + "/vaults"
+    try FileManager.default.createDirectory(
+      atPath: vaults, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try FileManager.default.copyItem(
+      atPath: Self.vaultOriginal.get().vault("v"), toPath: vault("v"))
+  }
+
+  /// Runs `datavault` on this home with the password.
   func unlocked(_ arguments: String..., input: String = "") throws -> Program {
     try unlocked(arguments, input: Array(input.utf8))
   }
 
   func unlocked(_ arguments: [String], input: [UInt8]) throws -> Program {
-    let isQueue =
-      arguments.first == "queue" && FileManager.default.fileExists(atPath: keyFile)
-    let source = isQueue ? ["--unlock-key-file", keyFile] : ["--password-file", passwordFile]
-    return try Tool.run(arguments + ["--home", path] + source, input: input)
+    try Tool.run(arguments + ["--home", path, "--password-file", passwordFile], input: input)
   }
 
   /// Leases one message of channel "c", and returns its token.
   func lease(_ options: String...) throws -> String {
-    let receive = ["queue", "receive", "c", "--max", "1", "--no-ack", "--ndjson"]
-    return try #require(run(receive + options).objects.first?["token"] as? String)
+    let receive = ["receive", "c", "--max", "1", "--no-ack", "--ndjson"]
+    return try #require(queue(receive + options).objects.first?["token"] as? String)
   }
 
   /// Starts `datavault` on this home with the password.
@@ -98,7 +115,7 @@ struct TestHome {
     return contents
   }
 
-  // Made only once, because each one needs two key derivations.
+  // Each is made only once, because a password takes a derivation.
   private static let unsecuredOriginal = Result {
     let home = try fresh()
     let published = try home.run("queue", "publish", "c", input: "first\n")
@@ -106,11 +123,20 @@ struct TestHome {
     return home
   }
 
-  private static let securedOriginal = Result {
-    let home = try unsecured()
+  private static let vaultOriginal = Result {
+    let home = try fresh()
+    try home.create("v")
+    return home
+  }
+
+  private static let securedOriginal = Result { try secure(unsecured()) }
+  private static let keyedOriginal = Result { try secure(fresh()) }
+
+  /// Secures the messaging vault of a home, and adds a slot of a key file.
+  private static func secure(_ home: TestHome) throws -> TestHome {
     let secured = try home.run("secure", "--new-password-file", home.passwordFile)
     try #require(secured.status == 0, "\(secured.errors)")
-    try home.folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
+    try home.folder.file("unlock-key", (0..<32).map { _ in UInt8.random(in: 0...255) })
     let slot = try home.run(
       "slots", "add", "messaging", "test", "--new-slot-key-file", home.keyFile,
       "--password-file", home.passwordFile)
@@ -118,7 +144,7 @@ struct TestHome {
     return home
   }
 
-  private static func copy(of original: TestHome) throws -> TestHome {
+  static func copy(of original: TestHome) throws -> TestHome {
     let home = try fresh()
     try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
     if FileManager.default.fileExists(atPath: original.keyFile) {

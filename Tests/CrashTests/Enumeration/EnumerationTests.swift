@@ -28,9 +28,22 @@ import Testing
   }
 
   @Test func `an engine starts after every cut with all acknowledged messages`() async throws {
+    try await expectNothingLost("starts") { try await StartEnumeration()(stateCount: $0) }
+  }
+
+  @Test
+  func `a member's home brings all that it has acknowledged into the log after every cut, once`()
+    async throws
+  {
+    try await expectNothingLost("members") { try await MemberEnumeration()(stateCount: $0) }
+  }
+
+  private func expectNothingLost(
+    _ name: String, _ enumerate: (Int) async throws -> CrashEnumeration.Totals
+  ) async throws {
     let asked = Self.stateCount / 10
-    let totals = try await StartEnumeration()(stateCount: asked)
-    print("crash starts: \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")
+    let totals = try await enumerate(asked)
+    print("crash \(name): \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")
     #expect(totals.lost == 0, "\(totals.findings)")
     #expect(totals.wrong == 0, "\(totals.findings)")
     // Equal homes after neighbouring cuts count once.
@@ -42,10 +55,10 @@ import Testing
       "made", "publishing a", "published a", "publishing b", "published b", "publishing c",
       "acknowledging a", "acknowledged a",
     ]
-    #expect(StartEnumeration.finding(["b"], notes) == nil)
-    #expect(StartEnumeration.finding(["b", "c"], notes) == nil)
+    #expect(RecordedHome.finding(["b"], notes) == nil)
+    #expect(RecordedHome.finding(["b", "c"], notes) == nil)
     for wrong in [[], ["c"], ["b", "b"], ["c", "b"], ["a", "b"], ["b", "d"]] {
-      #expect(StartEnumeration.finding(wrong, notes) != nil, "\(wrong)")
+      #expect(RecordedHome.finding(wrong, notes) != nil, "\(wrong)")
     }
   }
 }

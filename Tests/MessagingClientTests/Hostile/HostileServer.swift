@@ -85,7 +85,7 @@ final class HostileServer: Sendable {
   var connectionCount: Int { state.withLock { $0.connectionCount } }
 
   init(_ script: @escaping @Sendable (Peer) -> Void) throws {
-    listener = try LoopbackSocket(listening: true)
+    listener = try LoopbackSocket()
     Thread.detachNewThread { self.accept(script) }
   }
 

@@ -34,7 +34,7 @@ final class RabbitMQServer: Sendable {
   }
 
   init() throws {
-    port = try LoopbackSocket.freePort()
+    port = try LoopbackSocket.freePorts(1)[0]
     let (programs, rabbit) = (try Self.programs(), try Self.rabbit())
     try scratch.put(
       "listeners.tcp = none\nstomp.listeners.tcp.1 = 127.0.0.1:\(port)\n", at: "rabbitmq.conf")

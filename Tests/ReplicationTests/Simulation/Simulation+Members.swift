@@ -37,11 +37,13 @@ extension Simulation {
     guard isMember || !settings.rules.contains(.joinsBeforeBackup) else { return }
     nodes[index].pendingRead = (0, now)
     let delay = random.oneIn(2) ? between(20, 300) : between(300, 8_000)
-    add(.backup(node: index, nodes[other].disk, fromMember: true), after: isEnding ? 20 : delay)
+    add(
+      .backup(node: index, nodes[other].disk, keys: nodes[other].keys),
+      after: isEnding ? 20 : delay)
   }
 
   /// A backup arrives.
-  func take(_ backup: SimulatedDisk, _ fromMember: Bool, _ index: Int) {
+  func take(_ backup: SimulatedDisk, _ keys: ClosedRange<UInt32>, _ index: Int) {
     guard nodes[index].isJoining else { return }
     do {
       try nodes[index].disk.replace(by: backup, rules: settings.rules)
@@ -51,8 +53,7 @@ extension Simulation {
     nodes[index].pendingRead = nil
     nodes[index].relay.noteReturned()
     if nodes[index].disk.outbox.rows.authors.isEmpty { startOutbox(index) }
-    nodes[index].keys =
-      (nodes.map(\.keys.lowerBound).max() ?? 1)...(nodes.map(\.keys.upperBound).max() ?? 1)
+    nodes[index].keys = keys.lowerBound...(nodes.map(\.keys.upperBound).max() ?? 1)
   }
 
   // MARK: Faults

@@ -24,7 +24,8 @@ final class Simulation {
     case start(node: Int)
     case powerFails(node: Int)
     case brokerStarts
-    case backup(node: Int, SimulatedDisk, fromMember: Bool)
+    /// A member's backup, and the keys that it hands on with it.
+    case backup(node: Int, SimulatedDisk, keys: ClosedRange<UInt32>)
   }
 
   struct Totals {
@@ -237,7 +238,7 @@ final class Simulation {
       // The first home is the beginning; the others come to it.
       if node > 0, broker.last == 0 { add(event, after: 200) } else { start(node) }
     case .brokerStarts: broker.isUp = true
-    case .backup(let node, let disk, let fromMember): take(disk, fromMember, node)
+    case .backup(let node, let disk, let keys): take(disk, keys, node)
     }
   }
 

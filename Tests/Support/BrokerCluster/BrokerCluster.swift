@@ -58,9 +58,9 @@ public final class BrokerCluster: Sendable {
   /// Starts the brokers.
   public init(_ options: Options = Options()) throws {
     state = Mutex(State(options: options))
-    ports = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
-    routes = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
-    monitors = try (0..<options.count).map { _ in try LoopbackSocket.freePort() }
+    ports = try LoopbackSocket.freePorts(options.count)
+    routes = try LoopbackSocket.freePorts(options.count)
+    monitors = try LoopbackSocket.freePorts(options.count)
     disk = try options.diskByteCount.map { [folder] in
       try SmallDisk(at: folder.path("store0"), byteCount: $0)
     }
@@ -95,6 +95,15 @@ public final class BrokerCluster: Sendable {
 
   /// What a broker has written to its log.
   public func log(of index: Int) -> String { folder.contents(of: "log\(index)") ?? "" }
+
+  /// What the brokers have logged as warnings and errors, for a test that fails.
+  public var complaints: String {
+    ports.indices.flatMap { index in
+      log(of: index).split(separator: "\n")
+        .filter { line in ["[WRN]", "[ERR]", "[FTL]"].contains { line.contains($0) } }
+        .suffix(5).map { "\(name(of: index)): \($0)" }
+    }.joined(separator: "\n")
+  }
 
   /// What a broker answers to a monitoring request, with its headers.
   public func monitoring(of index: Int, _ target: String) throws -> [UInt8] {

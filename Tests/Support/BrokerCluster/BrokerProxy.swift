@@ -14,7 +14,7 @@ public final class BrokerProxy: Sendable {
   ///
   /// - Parameter judge: default: nil, all bytes go on as they come.
   public init(to port: UInt16, judge: Judge? = nil) throws {
-    core = Core(try LoopbackSocket(listening: true), target: port, judge)
+    core = Core(try LoopbackSocket(), target: port, judge)
     let core = core
     Thread { core.acceptAll() }.start()
   }

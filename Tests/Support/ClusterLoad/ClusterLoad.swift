@@ -40,26 +40,28 @@ struct ClusterLoad {
     var rows = Rows()
     for round in 1...rounds {
       print("round \(round) of \(rounds)", to: &standardError)
-      let local = try await median { _ in try await alone.publish() }
-      let acknowledged = try await median { _ in try client.publish(byteCount: recordByteCount) }
-      let replicated = try await median { _ in try await first.publish() }
+      let localTimes = try await times { try await alone.publish() }
+      let local = localTimes.median
+      let acknowledged = try await times { try client.publish(byteCount: recordByteCount) }.median
+      let replicated = try await times { try await first.publish() }.median
       rows.add(
         "one publisher: replicated / (local commit + C client's ack)",
         replicated / (local + acknowledged))
       rows.add("  local commit, ms", local * 1000)
       rows.add("  C client's ack, ms", acknowledged * 1000)
       rows.add("  replicated, ms", replicated * 1000)
-      let posted = try await median { _ in try await first.post() }
-      rows.add("one publisher: local on a cluster / local commit", posted / local)
+      let posted = try await times { try await first.post() }
+      rows.add("one publisher: local on a cluster / local commit", posted.median / local)
+      rows.add("  the same, means", posted.mean / localTimes.mean)
       let before = first.log.sizes
       let (ourTime, brokerTime) = (processorSeconds, brokers.processorSeconds)
-      let parallel = try await rate { try await first.publishInParallel(64, each: count / 4) }
+      let parallel = try await duration { try await first.publishInParallel(64, each: count / 4) }
       let ourUsed = processorSeconds - ourTime
       let brokersUsed = brokers.processorSeconds - brokerTime
       let sizes = first.log.sizes.dropFirst(before.count)
       rows.add(
         "64 publishers: messages a record", Double(64 * (count / 4)) / Double(max(1, sizes.count)))
-      let reference = try await rate { try client.publishAsync(Array(sizes)) }
+      let reference = try await duration { try client.publishAsync(Array(sizes)) }
       rows.add("64 publishers: C client's time / ours, the same records", reference / parallel)
       let messages = Double(64 * (count / 4))
       rows.add("  messages a second", messages / parallel)
@@ -96,21 +98,24 @@ struct ClusterLoad {
     }
   }
 
-  private static func median(_ body: (Int) async throws -> Void) async throws -> Double {
+  /// How long each of the calls takes, in seconds.
+  private static func times(_ body: () async throws -> Void) async throws -> [Double] {
     var times: [Double] = []
-    for index in 0..<count {
-      let start = ContinuousClock.now
-      try await body(index)
-      times.append((ContinuousClock.now - start) / .seconds(1))
-    }
-    return times.sorted()[times.count / 2]
+    for _ in 0..<count { times.append(try await duration(body)) }
+    return times
   }
 
-  private static func rate(_ body: () async throws -> Void) async throws -> Double {
+  /// How long a call takes, in seconds.
+  private static func duration(_ body: () async throws -> Void) async throws -> Double {
     let start = ContinuousClock.now
     try await body()
     return (ContinuousClock.now - start) / .seconds(1)
   }
+}
+
+extension [Double] {
+  fileprivate var median: Double { sorted()[count / 2] }
+  fileprivate var mean: Double { reduce(0, +) / Double(count) }
 }
 
 struct Failure: Error, CustomStringConvertible {
@@ -142,7 +147,7 @@ private struct Rows {
   func report() {
     for name in names {
       let sorted = (values[name] ?? []).sorted()
-      let value = sorted[sorted.count / 2]
+      let value = sorted.median
       var row =
         name.padding(toLength: 66, withPad: " ", startingAt: 0) + String(format: "%10.2f", value)
       row += String(format: "  (%.2f to %.2f)", sorted[0], sorted[sorted.count - 1])
@@ -271,9 +276,7 @@ final class Node: Sendable {
     let request = try JoinRequest(member: keys.member(), keys: keys)
     let (bytes, confirmed) = (request.bytes, try request.fingerprint())
     let command = try await Self.start(home, vault)
-    let writer = try await OutboxWriter.attach(
-      to: command, ring: NodeVault(vault).cluster().ring, serverTables: [], time: SystemTimeSource()
-    )
+    let writer = try await OutboxWriter.attach(to: command, of: home, vault: vault)
     let copy = FilePath(folder.path("copy.db"))
     let invitation = try await Membership.invite(
       bytes, confirmed: confirmed, by: writer, of: home, vault: vault, sharing: "shared",
@@ -315,7 +318,7 @@ final class Node: Sendable {
       while try await other.engine.logEnd() < place {}
       times.append((ContinuousClock.now - start) / .seconds(1))
     }
-    return times.sorted()[times.count / 2]
+    return times.median
   }
 
   func stop() async {

@@ -30,16 +30,17 @@ package final class TestShard: Sendable {
 
   package func keyRing() throws -> KeyRing { try KeyRing(decoding: ring) }
 
-  /// Short times, so that tests take seconds.
+  /// Short times, so that tests take seconds; callers are patient, because a loaded machine is slow.
   package static var configuration: NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.syncInterval = .zero
     configuration.readWait = .milliseconds(50)
+    configuration.patience = .seconds(60)
     configuration.receiveInterval = .milliseconds(50)
     configuration.ownership.heartbeatInterval = .milliseconds(100)
-    configuration.ownership.heartbeatLimit = .milliseconds(500)
-    configuration.ownership.silence = .milliseconds(500)
-    configuration.ownership.longestLease = .milliseconds(400)
+    configuration.ownership.heartbeatLimit = .seconds(1)
+    configuration.ownership.silence = .seconds(1)
+    configuration.ownership.longestLease = .seconds(1)
     configuration.ownership.margin = .milliseconds(50)
     configuration.relay.patience = .milliseconds(500)
     configuration.relay.gapPause = .milliseconds(50)
@@ -113,22 +114,25 @@ package final class TestNode: Sendable {
   }
 
   /// All rows that the log decides, to compare nodes.
-  package func rows() async throws -> [String] {
-    try await pool.read { db in
-      try [
-        "SELECT * FROM message", "SELECT * FROM channel", "SELECT * FROM consumer",
-        "SELECT * FROM position", "SELECT * FROM delivery", "SELECT * FROM dead_letter",
-        "SELECT * FROM deduplication", "SELECT * FROM replication_origin",
-        "SELECT * FROM replication_lease", "SELECT * FROM replication_member",
-        "SELECT state FROM replication_state", "SELECT timetoken_high_water FROM engine",
-      ].flatMap { sql in
-        try Row.fetchAll(db, sql: sql).map { row in
-          row.map { _, value in
-            // A blob's description has its size alone.
-            if case .blob(let data) = value.storage { return data.base64EncodedString() }
-            return value.description
-          }.joined(separator: "|")
-        }
+  package func rows() async throws -> [String] { try await replicatedRows(pool) }
+}
+
+/// All rows of a home that the log decides, to compare nodes.
+package func replicatedRows(_ pool: DatabasePool) async throws -> [String] {
+  try await pool.read { db in
+    try [
+      "SELECT * FROM message", "SELECT * FROM channel", "SELECT * FROM consumer",
+      "SELECT * FROM position", "SELECT * FROM delivery", "SELECT * FROM dead_letter",
+      "SELECT * FROM deduplication", "SELECT * FROM replication_origin",
+      "SELECT * FROM replication_lease", "SELECT * FROM replication_member",
+      "SELECT state FROM replication_state", "SELECT timetoken_high_water FROM engine",
+    ].flatMap { sql in
+      try Row.fetchAll(db, sql: sql).map { row in
+        row.map { _, value in
+          // A blob's description has its size alone.
+          if case .blob(let data) = value.storage { return data.base64EncodedString() }
+          return value.description
+        }.joined(separator: "|")
       }
     }
   }
@@ -136,17 +140,21 @@ package final class TestNode: Sendable {
 
 /// Waits until something holds.
 package func eventually(
-  within limit: Duration = .seconds(10), _ what: String, _ body: () async throws -> Bool
+  within limit: Duration = .seconds(60), _ what: @autoclosure () -> String,
+  _ body: () async throws -> Bool
 ) async throws {
   let end = ContinuousClock.now + limit
   while try await !body() {
-    if ContinuousClock.now > end { throw TimeoutError(what: what) }
+    if ContinuousClock.now > end { throw TimeoutError(what: what()) }
     try await Task.sleep(for: .milliseconds(10))
   }
 }
 
 package struct TimeoutError: Error, CustomStringConvertible {
   package let what: String
+
+  package init(what: String) { self.what = what }
+
   package var description: String { "not in time: \(what)" }
 }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// A TCP socket of this machine, which is closed with this object.
 ///
@@ -15,8 +16,8 @@ public final class LoopbackSocket: Sendable {
   /// The port that it listens at, or that it is connected to.
   public let port: UInt16
 
-  /// A socket at a free port.
-  public init(listening: Bool) throws {
+  /// A socket that listens at a free port.
+  public init() throws {
     descriptor = Self.socket(SOCK_STREAM)
     var address = Self.address(0)
     var byteCount = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -27,7 +28,7 @@ public final class LoopbackSocket: Sendable {
       }
     }
     port = UInt16(bigEndian: address.sin_port)
-    guard status, !listening || listen(descriptor, 64) == 0 else { throw Failure() }
+    guard status, listen(descriptor, 64) == 0 else { throw Failure() }
   }
 
   /// A connection to a port.
@@ -44,15 +45,32 @@ public final class LoopbackSocket: Sendable {
     (try? LoopbackSocket(connectedTo: port)) != nil
   }
 
-  /// A port that is free now, for TCP and UDP.
-  public static func freePort() throws -> UInt16 {
-    for _ in 0..<20 {
-      let port = try LoopbackSocket(listening: false).port
-      let descriptor = socket(SOCK_DGRAM)
-      defer { close(descriptor) }
-      if call(bind, descriptor, port) { return port }
+  private static let given = Mutex<Set<UInt16>>([])
+
+  /// Ports that are free now, for TCP and UDP, and that nothing else gets in this process.
+  ///
+  /// They lie below those that the system gives to sockets without a port: a server that starts later, or again,
+  /// finds its port still free.
+  public static func freePorts(_ count: Int) throws -> [UInt16] {
+    try given.withLock { given in
+      var ports: [UInt16] = []
+      for _ in 0..<1_000 where ports.count < count {
+        let port = UInt16.random(in: 10_000..<32_000)
+        guard !given.contains(port), isFree(port, SOCK_STREAM), isFree(port, SOCK_DGRAM) else {
+          continue
+        }
+        given.insert(port)
+        ports.append(port)
+      }
+      guard ports.count == count else { throw Failure() }
+      return ports
     }
-    throw Failure()
+  }
+
+  private static func isFree(_ port: UInt16, _ kind: __socket_type) -> Bool {
+    let descriptor = socket(kind)
+    defer { close(descriptor) }
+    return call(bind, descriptor, port)
   }
 
   private static func socket(_ kind: __socket_type) -> Int32 {
