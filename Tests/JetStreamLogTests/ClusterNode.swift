@@ -35,7 +35,7 @@ final class ClusterNode: Sendable {
     tables: String? = nil, configure: (inout NodeConfiguration) -> Void = { _ in }
   ) async throws {
     let time = try SystemTimeSource()
-    pool = try DatabasePool(path: path)
+    pool = try memberPool(at: path)
     let first = try MessagingEngine(pool: pool, time: time, isSecured: true)
     let ring = try shard.ring()
     if !first.isReplicated {
@@ -75,7 +75,7 @@ final class ClusterNode: Sendable {
   /// Why it has stopped by itself; nil while it works.
   var alarm: ReplicationError? { ending.error.withLock { $0 as? ReplicationError } }
 
-  /// Publishes texts in their order, and again until each is acknowledged.
+  /// Publishes texts in their order, and again until each is acknowledged, for at most two minutes each.
   ///
   /// - Parameters:
   ///   - key: their ordering key.
@@ -88,6 +88,7 @@ final class ClusterNode: Sendable {
       let message = Message(
         channel: channel, payload: Array(text.utf8), orderingKey: key,
         deduplicationID: String(text.prefix(100)))
+      let end = ContinuousClock.now + .seconds(120)
       while true {
         do {
           if isLocal {
@@ -98,7 +99,13 @@ final class ClusterNode: Sendable {
           }
           witness.state.withLock { $0.acknowledged.append(text) }
           break
-        } catch { try await Task.sleep(for: .milliseconds(50)) }
+        } catch {
+          guard ContinuousClock.now < end else {
+            throw TimeoutError(
+              what: "\(text.prefix(20)) is published: \(error); alarm: \(alarm as Any)")
+          }
+          try await Task.sleep(for: .milliseconds(50))
+        }
       }
     }
   }

@@ -50,6 +50,30 @@ import VaultCrypto
     await b.stop()
   }
 
+  @Test func `a node that can neither apply nor write appends nothing twice`() async throws {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    try await node.engine.publish(Message("one"))
+    try await eventually("it writes heartbeats") { node.node.isOwner }
+    let applying = try CommitFault(of: node.pool) { $0.tail > 0 }
+    // It can share a transaction with the log.
+    try await eventually("it is in the outbox") {
+      (try? await node.engine.post(Message("two"))) != nil
+    }
+    let writing = try CommitFault(of: node.pool) { $0.outbox > 0 }
+    // Four times as long as the log can lack a record that is on its way.
+    try await Task.sleep(for: .seconds(2))
+    let names = shard.log.records.map(\.name)
+    #expect(Set(names).count == names.count)
+    #expect(applying.count > 0 && writing.count > 0)
+    applying.end()
+    writing.end()
+    try await eventually("it is applied") {
+      try await node.texts(of: .orders) == ["one", "two"]
+    }
+    await node.stop()
+  }
+
   @Test func `of two processes with one author, one stops`() async throws {
     let shard = try TestShard()
     let node = try await TestNode(shard, member: 1)

@@ -153,9 +153,35 @@ import VaultCrypto
     outbox.rows.remove(through: records[1].name)
     try outbox.takeBack([records[0], records[1], records[2]])
     var relay = Relay()
-    #expect(try relay.next(outbox.rows, .zero) == records)
-    #expect(try relay.next(outbox.rows, .milliseconds(10)) == [])
-    #expect(try relay.next(outbox.rows, .seconds(9)) == records)
+    var horizon = ReadHorizon()
+    #expect(try relay.next(outbox.rows, horizon, .zero) == records)
+    horizon.note(batch(through: 0, at: .seconds(1)), position: 0)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(1)) == [])
+    horizon.note(batch(through: 0, at: .seconds(9)), position: 0)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(9)) == records)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(9)) == [])
+  }
+
+  @Test func `a node that does not read on sends nothing again`() throws {
+    var random = SeededRandom(seed: 1)
+    var outbox = Outbox(MemoryRows())
+    try outbox.start(using: &random)
+    _ = try outbox.add(.leave(MemberID(1)), at: 0, to: .control, seal: Self.seal)
+    var relay = Relay()
+    var horizon = ReadHorizon()
+    horizon.note(batch(through: 7, at: .seconds(1)), position: 7)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(1)).count == 1)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(3600)) == [])
+    // It reads, and is behind: the record can be in what it has not applied yet.
+    horizon.note(batch(through: 90, at: .seconds(3600)), position: 20)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(3600)) == [])
+    // The log grows, and what it had an hour later is applied.
+    horizon.note(batch(through: 190, at: .seconds(3601)), position: 90)
+    #expect(try relay.next(outbox.rows, horizon, .seconds(3601)).count == 1)
+  }
+
+  private func batch(through last: UInt64, at time: Duration) -> Applier.Batch {
+    Applier.Batch(first: 1, last: last, entries: [], sentAt: time, receivedAt: time)
   }
 
   @Test func `a record that another process has written under the same author is noticed`() throws {

@@ -18,8 +18,8 @@ struct NodeState: Sendable {
   var trimmedThrough: UInt64 = 0
   /// When a trim that failed is tried again.
   var trimsAgainAt: Duration = .zero
-  /// When the log was last read to its end.
-  var caughtUpAt: Duration?
+  /// Up to when this node knows the log.
+  var horizon = ReadHorizon()
   /// Why the last part of the log was not applied.
   var unapplied: EngineError?
   /// Why the node takes no work any more.
@@ -40,17 +40,14 @@ struct NodeState: Sendable {
     for (old, new) in taken.renamed where report?.name == old { report?.name = new }
     if !taken.renamed.isEmpty { relay.noteReturned() }
     for outcome in taken.outcomes { follow(outcome, now) }
-    if view.values.position == batch.last {
-      ownership.noteRead(now)
-      caughtUpAt = batch.sentAt
-    }
+    horizon.note(batch, position: view.values.position)
+    if view.values.position == batch.last { ownership.noteRead(now) }
   }
 
   /// Goes on without knowing what was written or applied last: as another process would, but with the same authors.
   mutating func startAgain(_ configuration: NodeConfiguration) {
     ownership = Ownership(configuration.ownership)
     leases.removeAll()
-    relay.noteReturned()
     report = nil
   }
 

@@ -13,11 +13,11 @@ extension ReplicaNode: EngineReplica {
   /// Whether sweeps run here: at the owner, so that each runs once.
   package var sweeps: Bool { state.withLock { $0.ownership.mayLease(now) } }
 
-  /// Whether this node has read the log's end lately enough to decide about access.
+  /// Whether this node knows the log lately enough to decide about access.
   package var isCurrent: Bool {
     state.withLock { state in
       state.end == nil
-        && state.caughtUpAt.map { now - $0 <= configuration.longestBlindness } ?? false
+        && state.horizon.time.map { now - $0 <= configuration.longestBlindness } ?? false
     }
   }
 

@@ -204,7 +204,7 @@ package final class ReplicaNode: Sendable {
       do {
         while !Task.isCancelled {
           let records = try await database.records { [self] rows in
-            try state.withLock { try $0.relay.next(rows, now) }
+            try state.withLock { try $0.relay.next(rows, $0.horizon, now) }
           }
           if !records.isEmpty {
             try await appender.append(records)

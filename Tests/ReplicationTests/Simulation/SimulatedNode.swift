@@ -97,6 +97,7 @@ struct SimulatedNode {
 
   // The process's memory.
   var relay: Relay
+  var horizon = ReadHorizon()
   var ownership: Ownership
   var leases: LeaseTable
   var plan: TrimPlan
@@ -127,6 +128,7 @@ struct SimulatedNode {
     isUp = false
     process += 1
     relay = Relay(settings.relay)
+    horizon = ReadHorizon()
     let keptOwnership = ownership
     ownership = Ownership(settings.ownership, rules: settings.rules)
     leases = LeaseTable(rules: settings.rules)

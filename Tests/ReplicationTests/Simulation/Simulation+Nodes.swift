@@ -82,7 +82,8 @@ extension Simulation {
       }
     }
     do {
-      let records = try nodes[index].relay.next(nodes[index].disk.outbox.rows, clock)
+      let node = nodes[index]
+      let records = try nodes[index].relay.next(node.disk.outbox.rows, node.horizon, clock)
       if !isCutOff(index) { append(records) }
     } catch { judge.fail("an outbox could not be read: \(error)") }
   }
@@ -148,6 +149,7 @@ extension Simulation {
     reseal(index)
     nodes[index].synchronize()
     if let alarm { return raise(alarm, index) }
+    nodes[index].horizon.note(batch, position: nodes[index].disk.applier.state.position)
     if nodes[index].disk.applier.state.position == found.last {
       nodes[index].ownership.noteRead(clock)
       if nodes[index].disk.applier.state.members[nodes[index].disk.member] != nil {

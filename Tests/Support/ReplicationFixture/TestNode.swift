@@ -69,7 +69,7 @@ package final class TestNode: Sendable {
     self.folder = folder
     member = MemberID(number)
     log = MemoryLogConnection(shard.log) { time.sinceBoot }
-    pool = try DatabasePool(path: folder.path("messaging.db"))
+    pool = try memberPool(at: folder.path("messaging.db"))
     let first = try MessagingEngine(pool: pool, time: time, isSecured: true)
     if !first.isReplicated {
       try await shard.prepare(first)
@@ -115,6 +115,13 @@ package final class TestNode: Sendable {
 
   /// All rows that the log decides, to compare nodes.
   package func rows() async throws -> [String] { try await replicatedRows(pool) }
+}
+
+/// The plain database of a member, which an earlier process of it can still be closing.
+package func memberPool(at path: String) throws -> DatabasePool {
+  var configuration = Configuration()
+  configuration.busyMode = .timeout(30)
+  return try DatabasePool(path: path, configuration: configuration)
 }
 
 /// All rows of a home that the log decides, to compare nodes.
