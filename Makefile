@@ -1,6 +1,6 @@
 # Each target works on its own on a new Debian 12 machine with Swift and root or sudo.
 
-# Flags for the build of the tests. .ci/run passes the flags of `make lint`, so that both share one build. For
+# Flags for the build of the tests. .ci/run passes those of `make lint`, so that both share one build. For
 # very many states of `make crash`, use "-c release -Xswiftc -enable-testing".
 SWIFT_FLAGS ?=
 # The kill runs of `make crash`, and the states of each of its workloads. `make test` runs fewer.
@@ -69,7 +69,7 @@ nightly:
 
 # The formatting, and a build of everything with warnings as errors.
 lint:
-	@scripts/lint
+	@scripts/lint $(SWIFT_FLAGS)
 
 # Benchmarks: ratios to plain SQLite, compared with SQLCipher and SQLite3 Multiple Ciphers, to openssl speed and
 # to PBKDF2. Prints a row with "met" or "missed" each. BENCH_ONLY=word measures the rows that contain the word.
