@@ -244,10 +244,7 @@ package final class ReplicaNode: Sendable {
   private func writeWhatIsDue() async throws(EngineError) {
     results.expire()
     try await endLeases()
-    let bodies = state.withLock { state in
-      var random = SystemRandomNumberGenerator()
-      return state.due(configuration, member: database.member, now: now, using: &random)
-    }
+    let bodies = state.withLock { $0.due(configuration, member: database.member, now: now) }
     try await write(bodies)
     try await report()
   }

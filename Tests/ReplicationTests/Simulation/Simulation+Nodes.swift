@@ -74,6 +74,9 @@ extension Simulation {
     let clock = nodes[index].clock(now)
     if nodes[index].isJoining {
       join(index)
+      // Its join is in the outbox of the member that has invited it, and that one reads the log.
+      let nothing = Applier.Batch(first: 1, last: 0, entries: [], sentAt: clock, receivedAt: clock)
+      nodes[index].horizon.note(nothing, position: 0)
     } else {
       read(index, clock)
       if !isFrozen {
