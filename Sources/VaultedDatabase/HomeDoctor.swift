@@ -71,7 +71,10 @@ public enum HomeDoctor {
     }
     findings += try unusableFiles(home).map { HomeFinding($0) }
     findings += try leftovers(of: home)
-    let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance", "-reserve"]
+    let suffixes = [
+      "", "-wal", "-shm", "-journal", "-notify", "-maintenance", "-reserve", "-replica",
+      "-replica-ready",
+    ]
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
       if let finding = foreignOwner(path, status, owner) { findings.append(finding) }

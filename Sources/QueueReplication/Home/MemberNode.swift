@@ -28,12 +28,12 @@ package final class MemberNode: Sendable {
 
   package let node: ReplicaNode
   private let connection: Connection
-  private let lock: FileLock
+  private let locks: [FileLock]
 
-  private init(_ node: ReplicaNode, _ connection: Connection, _ lock: FileLock) {
+  private init(_ node: ReplicaNode, _ connection: Connection, _ locks: [FileLock]) {
     self.node = node
     self.connection = connection
-    self.lock = lock
+    self.locks = locks
   }
 
   /// Connects the home of a member, and lets its engine's changes go through the log.
@@ -61,7 +61,7 @@ package final class MemberNode: Sendable {
         .state, "the database is of another member than the vault's keys",
         hint: "restore the vault and the database from the same backup, or join again")
     }
-    let lock = try await takeLock(of: home)
+    var locks = [try await takeLock(lockPath(of: home), of: home)]
     var connection: Connection?
     do {
       // What the log has dropped where no broker forgets it is needed by none.
@@ -77,10 +77,11 @@ package final class MemberNode: Sendable {
       let node = try await ReplicaNode.start(
         engine, member: member, ring: cluster.ring, log: connected.log,
         members: connected.members, time: time, configuration: configuration)
-      return MemberNode(node, connected, lock)
+      locks.append(try await takeLock(readyPath(of: home), of: home))
+      return MemberNode(node, connected, locks)
     } catch {
       connection?.close()
-      lock.release()
+      for lock in locks { lock.release() }
       throw error
     }
   }
@@ -89,7 +90,7 @@ package final class MemberNode: Sendable {
   package func run() async throws {
     defer {
       connection.close()
-      lock.release()
+      for lock in locks { lock.release() }
     }
     try await node.run()
   }
@@ -104,7 +105,7 @@ package final class MemberNode: Sendable {
     _ engine: MessagingEngine, of home: DataVaultHome, vault: Vault, serverTables: Set<String>
   ) async throws {
     let secrets = NodeVault(vault)
-    let lock = try await takeLock(of: home)
+    let lock = try await takeLock(lockPath(of: home), of: home)
     defer { lock.release() }
     guard try await engine.access.read(during: "reading the member", ReplicationSchema.isMade)
     else { return try await secrets.clear() }
@@ -123,9 +124,10 @@ package final class MemberNode: Sendable {
     try await secrets.clear()
   }
 
-  /// Whether a process replicates a home.
+  /// Whether a process replicates a home, and has drawn its authors: what is written before that would have those of an
+  /// earlier process.
   static func isRunning(on home: DataVaultHome) -> Bool {
-    let path = lockPath(of: home)
+    let path = readyPath(of: home)
     do {
       // A lock file that this makes could be root's, and lock the server out.
       guard try home.fileSystem.status(of: path) != nil else { return false }
@@ -148,9 +150,12 @@ package final class MemberNode: Sendable {
     FilePath(home.databasePath.string + "-replica")
   }
 
+  private static func readyPath(of home: DataVaultHome) -> FilePath {
+    FilePath(lockPath(of: home).string + "-ready")
+  }
+
   /// One process replicates a home: each draws authors of its own, and applies all records.
-  private static func takeLock(of home: DataVaultHome) async throws -> FileLock {
-    let path = lockPath(of: home)
+  private static func takeLock(_ path: FilePath, of home: DataVaultHome) async throws -> FileLock {
     let lock = try await onBlockingThread("datavault.replica-lock") {
       try home.fileSystem.makeLockFile(path)
       return try home.fileSystem.lock(path, busyTimeout: .milliseconds(100))
