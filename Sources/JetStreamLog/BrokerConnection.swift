@@ -6,7 +6,8 @@ internal import Synchronization
 
 /// A connection of libnats, which reconnects by itself, with its JetStream context.
 ///
-/// Its handles are destroyed with it; ``close()`` lets calls that wait return before that.
+/// Its handles are destroyed with it, and its subscriptions when it is closed for good; ``close()`` lets calls that wait
+/// return before that.
 @safe final class BrokerConnection: @unchecked Sendable {
   // Sendable because libnats locks each of its objects.
   let handle: OpaquePointer
@@ -26,6 +27,12 @@ internal import Synchronization
     unsafe jsCtx_Destroy(context)
     unsafe natsConnection_Destroy(handle)
   }
+
+  /// Destroys a subscription when the connection is closed for good.
+  ///
+  /// libnats 3.4 delivers to a subscription without holding it: `natsConn_processMsg`. One that is destroyed earlier can be
+  /// used after it is freed.
+  func keep(_ subscription: OpaquePointer) { unsafe events.keep(subscription) }
 
   /// Lets all calls return, and takes no more.
   func close() { unsafe natsConnection_Close(handle) }
@@ -186,10 +193,28 @@ final class ConnectionEvents: Sendable {
   fileprivate let user: BrokerUser?
   fileprivate let logger: Logger
   private let refusedAt = Mutex<ContinuousClock.Instant?>(nil)
+  private let subscriptions = Mutex<[Subscription]>([])
 
   fileprivate init(_ user: BrokerUser?, _ logger: Logger) {
     self.user = user
     self.logger = logger
+  }
+
+  // After the last callback no thread of the connection finds a subscription.
+  deinit {
+    subscriptions.withLock { subscriptions in
+      for subscription in subscriptions { unsafe natsSubscription_Destroy(subscription.handle) }
+    }
+  }
+
+  // Sendable because libnats locks each of its objects.
+  @safe private struct Subscription: @unchecked Sendable {
+    let handle: OpaquePointer
+  }
+
+  fileprivate func keep(_ subscription: OpaquePointer) {
+    let subscription = unsafe Subscription(handle: subscription)
+    subscriptions.withLock { $0.append(subscription) }
   }
 
   fileprivate func note(_ status: natsStatus) {

@@ -232,6 +232,7 @@ final class RefusalLog: Sendable {
       throw LogError(status, during: "listening for requests")
     }
     unsafe self.handle = unsafe handle
+    unsafe connection.keep(handle)
     // Called once, after the last message.
     _ = unsafe natsSubscription_SetOnCompleteCB(
       handle,
@@ -241,7 +242,7 @@ final class RefusalLog: Sendable {
       box.toOpaque())
   }
 
-  deinit { unsafe natsSubscription_Destroy(handle) }
+  deinit { _ = unsafe natsSubscription_Unsubscribe(handle) }
 
   fileprivate static func deliver(_ message: OpaquePointer?, _ closure: UnsafeMutableRawPointer?) {
     defer { unsafe natsMsg_Destroy(message) }

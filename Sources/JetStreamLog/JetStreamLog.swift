@@ -27,12 +27,28 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     var isClosed = false
   }
 
+  /// How often the leader is asked for the end of the stream at least: a consumer can lag behind that without a sign.
+  private static let endInterval = Duration.milliseconds(250)
+
   private struct Reading: ~Copyable {
     var reader: StreamReader?
+    var inbox: ReaderInbox?
     /// When the brokers are asked for a consumer again, after they made none.
     var asksAgainAt: Duration = .zero
     /// The first record that the stream had when that was last asked.
     var first: UInt64 = 1
+    /// When the stream's leader is asked for its end again, although a consumer brings records.
+    var asksEndAt: Duration = .zero
+
+    /// The inbox of a connection, which all its readers use.
+    mutating func inbox(
+      of connection: BrokerConnection, _ names: ShardNames
+    ) throws(LogError) -> ReaderInbox {
+      if let inbox, inbox.connection === connection { return inbox }
+      let made = try ReaderInbox(connection, names)
+      inbox = made
+      return made
+    }
   }
 
   /// - Parameters:
@@ -162,15 +178,23 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     let sentAt = now()
     let found = place > 0 ? try stream.entry(at: place) : nil
     var last = (entries.last?.sequence ?? place).addingClamped(state.reader?.pending ?? 0)
-    if entries.isEmpty || hasGap || state.reader == nil || (place > 0 && found == nil) {
-      let extent = try stream.extent()
-      state.first = extent.first
-      last = extent.last
+    let needsEnd = entries.isEmpty || hasGap || state.reader == nil || (place > 0 && found == nil)
+    var isEndKnown = false
+    if needsEnd || sentAt >= state.asksEndAt {
+      state.asksEndAt = sentAt + Self.endInterval
+      do throws(LogError) {
+        let extent = try stream.extent(isQuick: !needsEnd)
+        state.first = extent.first
+        last = extent.last
+        isEndKnown = true
+      } catch {
+        if needsEnd { throw error }
+      }
     }
     if let found { entries.insert(found, at: 0) }
     return Applier.Batch(
-      first: found == nil ? state.first : min(state.first, place), last: last, entries: entries,
-      sentAt: sentAt, receivedAt: now())
+      first: found == nil ? state.first : min(state.first, place), last: last,
+      isEndKnown: isEndKnown, entries: entries, sentAt: sentAt, receivedAt: now())
   }
 
   /// Has a reader that goes on at a place, unless the brokers make no consumer now: their leader for that can be ill, and
@@ -182,7 +206,8 @@ package final class JetStreamLog: ReplicatedLog, MemberExchange {
     state.reader = nil
     guard now() >= state.asksAgainAt else { return }
     do throws(LogError) {
-      state.reader = try StreamReader(stream.connection, names, from: place + 1)
+      let inbox = try state.inbox(of: stream.connection, names)
+      state.reader = try StreamReader(inbox, names, from: place + 1)
     } catch {
       guard error.code == .noAnswer else { throw error }
       logger.warning("the brokers make no consumer, and the stream's leader is read: \(error)")

@@ -73,12 +73,13 @@ struct ShardStream {
 
   /// The first and the last record; `last` is `first - 1` in an empty stream.
   ///
+  /// - Parameter isQuick: whether it waits half a second for the answer, and not 3. Default: false.
   /// - Throws: `foreignStream` for a stream with other settings; `noAnswer` if its leader has lost the other replicas,
   ///   because there can be a new leader with more records.
-  func extent() throws(LogError) -> Extent {
+  func extent(isQuick: Bool = false) throws(LogError) -> Extent {
     var isOurs = false
     var isLed = false
-    let extent = try unsafe info { info in
+    let extent = try unsafe info(isQuick: isQuick) { info in
       isOurs = unsafe self.isOurs(info)
       isLed = unsafe Self.isLed(info)
       return unsafe Extent(info.State)
@@ -127,10 +128,15 @@ struct ShardStream {
   }
 
   /// Reads from what the leader says of the stream.
-  func info<Result>(_ body: (jsStreamInfo) -> Result) throws(LogError) -> Result {
+  func info<Result>(
+    isQuick: Bool = false, _ body: (jsStreamInfo) -> Result
+  ) throws(LogError) -> Result {
     var info: UnsafeMutablePointer<jsStreamInfo>?
     var code = jsErrCode(0)
-    let status = unsafe js_GetStreamInfo(&info, connection.context, names.stream, nil, &code)
+    var options = unsafe jsOptions()
+    unsafe jsOptions_Init(&options)
+    unsafe options.Wait = isQuick ? 500 : BrokerConnection.timeoutMilliseconds
+    let status = unsafe js_GetStreamInfo(&info, connection.context, names.stream, &options, &code)
     defer { unsafe jsStreamInfo_Destroy(info) }
     if Int(code.rawValue) == Self.streamNotFound || status == NATS_NOT_FOUND {
       throw LogError(

@@ -13,7 +13,7 @@ import Testing
 import VaultCrypto
 
 /// A node on a plain database, over the brokers of a test.
-final class ClusterNode: Sendable {
+final class ClusterNode: Sendable, CustomStringConvertible {
   private final class Ending: Sendable {
     let error = Mutex<(any Error)?>(nil)
   }
@@ -74,6 +74,10 @@ final class ClusterNode: Sendable {
 
   /// Why it has stopped by itself; nil while it works.
   var alarm: ReplicationError? { ending.error.withLock { $0 as? ReplicationError } }
+
+  var description: String {
+    "applied \(node.position), owner: \(node.isOwner), alarm: \(alarm?.description ?? "none")"
+  }
 
   /// Publishes texts in their order, and again until each is acknowledged, for at most two minutes each.
   ///

@@ -62,8 +62,10 @@ struct ClusterTests {
     try await publishers.value
 
     let all = texts.flatMap(\.self)
-    try await eventually(within: .seconds(120), "all work is done") {
-      witness.state.withLock { $0.done.count } == all.count
+    var undone: Set<String> = []
+    try await eventually(within: .seconds(120), "all work is done: \(undone)\n\(a)\n\(b)") {
+      undone = witness.state.withLock { Set(all).subtracting($0.done) }
+      return undone.isEmpty
     }
     workers.cancel()
     await workers.value

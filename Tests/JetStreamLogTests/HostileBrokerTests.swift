@@ -5,6 +5,7 @@ import Glibc
 import JetStreamLog
 import Replication
 import ReplicationFixture
+import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
@@ -133,6 +134,51 @@ struct HostileBrokerTests {
     }
     #expect(entries.map(\.record) == Array(records.suffix(20)))
     try await late.value
+    log.close()
+    direct.close()
+  }
+
+  @Test func `what came for earlier readers, and too much of it, stops no later one`() async throws
+  {
+    let shard = try BrokerShard(Self.single)
+    let direct = try await shard.provisioned(replicas: 1)
+    let late = Mutex((isLate: true, messages: [WireMessage]()))
+    let proxy = try BrokerProxy(to: shard.cluster.port(of: 0)) {
+      [subject = direct.names.records] message in
+      guard message.direction == .toNode else { return [message] }
+      return late.withLock { late in
+        // What is read at the leader has another subject.
+        if late.isLate, message.subject == subject {
+          late.messages.append(message)
+          return []
+        }
+        defer { if !late.isLate { late.messages = [] } }
+        return late.isLate ? [message] : late.messages + [message]
+      }
+    }
+    let log = try shard.log { $0.addresses = [proxy.address] }
+    let records = try (1...400).map { try shard.record($0) }
+    try direct.append(records)
+    _ = try await direct.all(400)
+    // Each read makes a reader, which asks for all.
+    for _ in 0..<8 {
+      let found = try await onBlockingThread("test.read") {
+        try log.read(at: 0, mostBytes: 1 << 20, wait: .zero)
+      }
+      #expect(found.entries.map(\.record) == Array(records.prefix(100)))
+    }
+    try await eventually("the records are on their way") {
+      late.withLock { $0.messages.count > 2_400 }
+    }
+    late.withLock { $0.isLate = false }
+    // The leader would give a hundred of them.
+    try await eventually(within: .seconds(20), "a consumer brings the records") {
+      try await Task.sleep(for: .milliseconds(200))
+      let found = try? await onBlockingThread("test.read") {
+        try log.read(at: 0, mostBytes: 1 << 20, wait: .milliseconds(200)).entries.map(\.record)
+      }
+      return found.map { $0.count > 100 && $0 == Array(records.prefix($0.count)) } ?? false
+    }
     log.close()
     direct.close()
   }

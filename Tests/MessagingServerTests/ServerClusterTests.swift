@@ -77,8 +77,10 @@ import Testing
         try await worker.send("COMMIT\ntransaction:t\nreceipt:2\n\n")
         #expect(try await worker.next()?["receipt-id"] == "2")
       }
-      try await eventually("the other server has the result") {
-        try await a.bodies(of: "shop/done") == ["result"]
+      var results: [String] = []
+      try await eventually("the other server has the result once, not \(results)") {
+        results = try await a.bodies(of: "shop/done")
+        return results == ["result"]
       }
       let consumers = try await a.engine.statistics().channels.first {
         $0.channel.name == "shop/jobs"
@@ -135,7 +137,7 @@ import Testing
       // The other server goes on, and a poll that waits here gets its message afterwards.
       #expect(try await a.get(Self.publish(a.open, "c", "2")).status == 200)
       async let held = b.get(Self.subscribe(b.open, "c", place))
-      try await Task.sleep(for: .milliseconds(200))
+      try await eventually("the poll is held") { b.server.gate.heldCount == 1 }
       cluster.b.log.setCutOff(false)
       let answer = try await held
       #expect(answer.status == 200)

@@ -174,6 +174,23 @@ import Testing
     }
   }
 
+  @Test func `a command changes nothing before the server has drawn its authors`() async throws {
+    let home = try await MemberHome(in: folder, "home")
+    try await home.provision()
+    let engine = try await home.engine()
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await MemberNode.start(
+        engine, of: home.home, vault: home.vault, configuration: TestShard.configuration,
+        time: SystemTimeSource()
+      ) { _, _ in
+        _ = try await home.asCommand { command, _ in try await command.publish(Message("one")) }
+        throw CancellationError()
+      }
+    }
+    #expect(error?.code == .replicated && error?.hint?.contains("serve") == true)
+    try await engine.stop()
+  }
+
   @Test func `a command changes nothing while no server replicates the home`() async throws {
     let home = try await MemberHome(in: folder, "home")
     try await home.provision()

@@ -121,7 +121,19 @@ import VaultCrypto
       #expect(applier.state.lastNumber(of: record.name.author) == UInt64(index + 1))
     }
     #expect(tables.messages.count == 1)
+    let continued = outcomes.compactMap {
+      if case .continued(let name) = $0 { name.number } else { nil }
+    }
+    #expect(continued == [1, 2, 3])
+    for number in continued { try outbox.noteContinued(RecordNumber(last.author, number)) }
+    #expect(outbox.rows.records(of: last.author, after: 0, most: .max) == records)
     outbox.rows.remove(through: last)
+    #expect(outbox.rows.isEmpty)
+    // What another member gets back, whose author has lost the rest, is not sent for ever.
+    try outbox.takeBack(Array(records.prefix(2)))
+    try outbox.noteContinued(RecordNumber(last.author, 1))
+    #expect(outbox.rows.records(of: last.author, after: 0, most: .max).count == 2)
+    try outbox.noteContinued(RecordNumber(last.author, 2))
     #expect(outbox.rows.isEmpty)
   }
 
@@ -152,36 +164,7 @@ import VaultCrypto
     let records = Array(outbox.rows.records(of: author, after: 0, most: 9))
     outbox.rows.remove(through: records[1].name)
     try outbox.takeBack([records[0], records[1], records[2]])
-    var relay = Relay()
-    var horizon = ReadHorizon()
-    #expect(try relay.next(outbox.rows, horizon, .zero) == records)
-    horizon.note(batch(through: 0, at: .seconds(1)), position: 0)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(1)) == [])
-    horizon.note(batch(through: 0, at: .seconds(9)), position: 0)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(9)) == records)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(9)) == [])
-  }
-
-  @Test func `a node that does not read on sends nothing again`() throws {
-    var random = SeededRandom(seed: 1)
-    var outbox = Outbox(MemoryRows())
-    try outbox.start(using: &random)
-    _ = try outbox.add(.leave(MemberID(1)), at: 0, to: .control, seal: Self.seal)
-    var relay = Relay()
-    var horizon = ReadHorizon()
-    horizon.note(batch(through: 7, at: .seconds(1)), position: 7)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(1)).count == 1)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(3600)) == [])
-    // It reads, and is behind: the record can be in what it has not applied yet.
-    horizon.note(batch(through: 90, at: .seconds(3600)), position: 20)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(3600)) == [])
-    // The log grows, and what it had an hour later is applied.
-    horizon.note(batch(through: 190, at: .seconds(3601)), position: 90)
-    #expect(try relay.next(outbox.rows, horizon, .seconds(3601)).count == 1)
-  }
-
-  private func batch(through last: UInt64, at time: Duration) -> Applier.Batch {
-    Applier.Batch(first: 1, last: last, entries: [], sentAt: time, receivedAt: time)
+    #expect(Array(outbox.rows.records(of: author, after: 0, most: 9)) == records)
   }
 
   @Test func `a record that another process has written under the same author is noticed`() throws {
@@ -214,13 +197,32 @@ import VaultCrypto
           sequence: name.number, storedAt: 0, try SealedRecord(name, key: 1, sealed: part.bytes)))
     }
 
-    mutating func apply() throws {
+    mutating func apply() throws { try apply(entries, isEndKnown: true) }
+
+    /// Takes a part of the log, behind which a consumer has told of none.
+    mutating func apply(_ entries: [LogEntry], isEndKnown: Bool) throws {
       let batch = Applier.Batch(
-        first: 1, last: UInt64(entries.count), entries: entries, sentAt: .zero, receivedAt: .zero)
+        first: 1, last: entries.last?.sequence ?? 0, isEndKnown: isEndKnown, entries: entries,
+        sentAt: .zero, receivedAt: .zero)
       try applier.take(batch, syncInterval: .seconds(9), into: &tables, outcomes: &outcomes) {
         $0.sealed
       }
     }
+  }
+
+  @Test(arguments: [true, false])
+  func `only the leader's word that the log has no more undoes what it had`(isEndKnown: Bool) throws
+  {
+    var run = Run()
+    for time in 1...5 { try run.append(.leave(MemberID(UInt128(time))), time: Int64(time)) }
+    try run.apply()
+    // The last record is not found at its place, and the tail is compared.
+    try run.apply([], isEndKnown: true)
+    #expect(run.applier.readPlace == 0)
+    try run.apply(Array(run.entries.prefix(3)), isEndKnown: isEndKnown)
+    #expect(run.applier.state.position == (isEndKnown ? 3 : 5))
+    try run.apply(Array(run.entries.dropFirst(2)), isEndKnown: true)
+    #expect(run.applier.state.position == 5 && run.applier.readPlace == 5)
   }
 
   @Test func `extreme values in records stop no node`() throws {

@@ -60,8 +60,9 @@ final class HomeGate: Sendable {
           isCurrent
             ? "the brokers of the cluster answer again"
             : "cut off from the brokers of the cluster: clients are refused for now")
-        if isCurrent { releaseHeld() }
       }
+      // It can have been cut off for less than a round.
+      if isCurrent { releaseHeld() }
       wasCurrent = isCurrent
       try? await Task.sleep(for: .milliseconds(200))
     }
@@ -102,6 +103,9 @@ final class HomeGate: Sendable {
     if !isHeld { timer.cancel() }
     exchange.onAbandon { [self] in remove(number)?.timer?.cancel() }
   }
+
+  /// How many requests are held.
+  var heldCount: Int { state.withLock { $0.held.count } }
 
   @discardableResult
   private func remove(_ number: UInt64) -> Held? {

@@ -42,8 +42,11 @@ struct NodeState: Sendable {
     for (old, new) in taken.renamed where report?.name == old { report?.name = new }
     if !taken.renamed.isEmpty { relay.noteReturned() }
     for outcome in taken.outcomes { follow(outcome, now) }
-    horizon.note(batch, position: view.values.position)
-    if view.values.position == batch.last { ownership.noteRead(now) }
+    let position = view.values.position
+    let isComparing = view.readPlace != position
+    if horizon.note(batch, position: position, isComparing: isComparing) {
+      ownership.noteRead(now)
+    }
   }
 
   /// Goes on without knowing what was written or applied last: as another process would, but with the same authors.
@@ -60,8 +63,10 @@ struct NodeState: Sendable {
       ownership.noteApplied(record.body, current: view.values.epoch?.epoch, now)
       if report?.name == name { report = nil }
       note(record.body)
-    case .gap(let name): relay.noteGap(name, now)
-    case .repeated, .retiredKey: break
+    case .continued(let name): relay.noteApplied(name, now)
+    case .gap(let name): relay.noteGap(name, horizon, now)
+    case .repeated(let name): relay.noteRepeated(name)
+    case .retiredKey: break
     case .undone:
       relay.noteReturned()
       ownership.noteUndone()

@@ -198,24 +198,23 @@ package final class ReplicaNode: Sendable {
   }
 
   private func appendOutbox() async {
-    var failures = FailureLog("the log cannot be appended to", configuration.logger)
+    var failures = FailureLog("the outbox cannot be sent", configuration.logger)
     while !Task.isCancelled {
       await outboxChanged.wait()
+      var records: [SealedRecord] = []
       do {
-        while !Task.isCancelled {
-          let records = try await database.records { [self] rows in
+        repeat {
+          records = []
+          records = try await database.records { [self] rows in
             try state.withLock { try $0.relay.next(rows, $0.horizon, now) }
           }
-          if !records.isEmpty {
-            try await appender.append(records)
-            failures.end()
-          }
-          if records.isEmpty || state.withLock({ !$0.relay.hasMore }) { break }
-        }
+          if records.isEmpty { break }
+          try await appender.append(records)
+          failures.end()
+        } while !Task.isCancelled && state.withLock({ $0.relay.hasMore })
       } catch {
-        // What was sent counts when it is read back; the rest goes again.
         failures.note(error)
-        state.withLock { $0.relay.noteReturned() }
+        state.withLock { $0.relay.noteFailed(records, $0.horizon, now) }
         try? await Task.sleep(for: .milliseconds(200))
         outboxChanged.set()
       }

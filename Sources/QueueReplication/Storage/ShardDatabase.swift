@@ -283,6 +283,7 @@ final class ShardDatabase: Sendable {
       try engine.noteChange(in: db)
       guard repair.from < repair.to else { break }
       try add(.repair(from: repair.from, to: repair.to), to: .control, &outbox, key)
+    case .continued(let name): try outbox.noteContinued(name)
     case .gap, .repeated, .retiredKey: break
     }
   }

@@ -75,6 +75,8 @@ extension Applier {
       }
       state.apply(record, at: entry.sequence, &change, &clock, rules)
       outcomes.append(.applied(name, record, timetokens: before...clock.highWater))
+    } else if author != nil {
+      outcomes.append(.continued(name))
     }
     // After all that can raise an alarm: the batch is stored up to the record before it.
     if let author {

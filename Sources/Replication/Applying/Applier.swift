@@ -87,6 +87,8 @@ package struct Applier: Sendable {
     /// The first and the last sequence that the log had; `last` is `first - 1` when it was empty.
     package let first: UInt64
     package let last: UInt64
+    /// Whether the log had no more than `last` at some time after ``sentAt``; otherwise it can have had.
+    package let isEndKnown: Bool
     /// The record at ``Applier/readPlace`` if the log had it, and those that follow it.
     package let entries: [LogEntry]
     /// When the read was sent, on this node's clock: the log had these records after that.
@@ -95,10 +97,12 @@ package struct Applier: Sendable {
     package let receivedAt: Duration
 
     package init(
-      first: UInt64, last: UInt64, entries: [LogEntry], sentAt: Duration, receivedAt: Duration
+      first: UInt64, last: UInt64, isEndKnown: Bool = true, entries: [LogEntry], sentAt: Duration,
+      receivedAt: Duration
     ) {
       self.first = first
       self.last = last
+      self.isEndKnown = isEndKnown
       self.entries = entries
       self.sentAt = sentAt
       self.receivedAt = receivedAt
@@ -109,6 +113,8 @@ package struct Applier: Sendable {
   package enum Outcome: Sendable {
     /// A record took effect; timetokens after the first value were given out, up to the second.
     case applied(RecordNumber, Record, timetokens: ClosedRange<Int64>)
+    /// A part of a record was taken, which takes effect with its last.
+    case continued(RecordNumber)
     /// A record was skipped, because its author has used its number before.
     case repeated(RecordNumber)
     /// A record was skipped, because records of its author before it are not in the log, or because no member has
@@ -219,7 +225,9 @@ package struct Applier: Sendable {
     if start > 0, batch.entries.first.map({ common < $0.sequence }) ?? true {
       throw Alarm.foreignLog(at: place)
     }
-    if !differs, common < min(batch.last, state.position) {
+    // What a consumer does not bring can still be in the log.
+    let isAtEnd = batch.isEndKnown && common >= batch.last
+    if !differs, common < state.position, !isAtEnd {
       comparedThrough = common
       return false
     }

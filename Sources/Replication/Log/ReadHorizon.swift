@@ -11,13 +11,21 @@ package struct ReadHorizon: Sendable {
 
   /// A batch was applied.
   ///
-  /// - Parameter position: the last record that is applied now.
-  package mutating func note(_ batch: Applier.Batch, position: UInt64) {
-    if position == batch.last {
-      (time, next) = (batch.sentAt, nil)
-      return
-    }
+  /// - Parameters:
+  ///   - position: the last record that is applied now.
+  ///   - isComparing: whether records up to there can be others than those of the log.
+  /// - Returns: whether the time has moved on.
+  @discardableResult
+  package mutating func note(
+    _ batch: Applier.Batch, position: UInt64, isComparing: Bool = false
+  ) -> Bool {
+    if isComparing { return false }
+    let before = time
     if let reached = next, position >= reached.last { (time, next) = (reached.at, nil) }
-    if next == nil { next = (batch.last, batch.sentAt) }
+    if batch.isEndKnown {
+      if position == batch.last { (time, next) = (batch.sentAt, nil) }
+      if position < batch.last, next == nil { next = (batch.last, batch.sentAt) }
+    }
+    return time != before
   }
 }

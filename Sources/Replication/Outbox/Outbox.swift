@@ -44,6 +44,14 @@ package struct Outbox<Rows: OutboxRows> {
   /// They keep their bytes, so that every node still takes each of them once.
   package mutating func takeBack(_ records: [SealedRecord]) throws { try rows.insert(records) }
 
+  /// A part of a record is in the log: all stay until the last, as together they can be sealed again.
+  ///
+  /// A part that came back without the rest goes: the rest comes from its author, or never.
+  package mutating func noteContinued(_ name: RecordNumber) throws {
+    let hasRest = try !rows.records(of: name.author, after: name.number, most: 1).isEmpty
+    if !hasRest { try rows.remove(through: name) }
+  }
+
   /// Takes over what the replaced database had.
   package mutating func takeOver(_ earlier: Outbox) throws {
     lanes = earlier.lanes

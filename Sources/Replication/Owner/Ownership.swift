@@ -69,7 +69,7 @@ package struct Ownership: Sendable {
     return now < term.confirmedAt + limits.heartbeatLimit || !rules.contains(.needsHeartbeat)
   }
 
-  /// The node has read the log up to its end.
+  /// The node has read what the log had a moment ago.
   ///
   /// Silence counts only while it reads: a node that was cut off gives the owner its time.
   package mutating func noteRead(_ now: Duration) {

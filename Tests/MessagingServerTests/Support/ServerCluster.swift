@@ -82,6 +82,8 @@ struct ServerCluster: Sendable {
     configuration.serverTables = ApplicationStore.replicatedTables
     configuration.ownership.heartbeatLimit = .seconds(2)
     configuration.ownership.longestLease = .seconds(2)
+    // On a loaded machine a node is not cut off, but slow.
+    configuration.longestBlindness = .seconds(5)
     return configuration
   }
 }

@@ -18,6 +18,8 @@ struct Judge {
     var acknowledgement: Acknowledgement?
     /// Every copy was on a disk that was lost, or was forgotten after the author's disk was lost.
     var isDestroyed = false
+    /// Its disk lost it in a power cut, before its caller had an answer: it can be on the way, and come late.
+    var isForgotten = false
   }
 
   struct Grant {
@@ -198,9 +200,9 @@ struct Judge {
     // A restored disk does not know what its earlier self had on the way.
     var counters: [String: Int] = [:]
     for message in messages {
-      guard let key = message.orderingKey, let publication = publications[message.payload] else {
-        continue
-      }
+      guard let key = message.orderingKey, let publication = publications[message.payload],
+        !publication.isForgotten
+      else { continue }
       let slot = "\(key) \(publication.diskNumber)"
       if let earlier = counters[slot], publication.counter <= earlier {
         fail("order of \(key): \(publication.counter) after \(earlier)")

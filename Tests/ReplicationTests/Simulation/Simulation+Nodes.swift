@@ -33,6 +33,13 @@ extension Simulation {
     guard let durable = nodes[index].durable.take(), !isEnding else { return }
     nodes[index].disk = durable
     totals.powerCuts += 1
+    for (name, group) in payloads
+    where group.contains(where: { judge.publications[$0]?.node == index })
+      && durable.applier.state.lastNumber(of: name.author) < name.number
+      && durable.outbox.rows.records(of: name.author, after: name.number - 1, most: 1).isEmpty
+    {
+      for payload in group { judge.publications[payload]?.isForgotten = true }
+    }
     if nodes[index].isUp { crash(index) }
   }
 
@@ -152,9 +159,13 @@ extension Simulation {
     reseal(index)
     nodes[index].synchronize()
     if let alarm { return raise(alarm, index) }
-    nodes[index].horizon.note(batch, position: nodes[index].disk.applier.state.position)
-    if nodes[index].disk.applier.state.position == found.last {
+    let applier = nodes[index].disk.applier
+    let position = applier.state.position
+    let isComparing = applier.readPlace != position
+    if nodes[index].horizon.note(batch, position: position, isComparing: isComparing) {
       nodes[index].ownership.noteRead(clock)
+    }
+    if position == found.last {
       if nodes[index].disk.applier.state.members[nodes[index].disk.member] != nil {
         nodes[index].mayFindTrimmed = false
       }
@@ -211,6 +222,8 @@ extension Simulation {
         nodes[index].disk.repaired.append(repair)
         write(.repair(from: repair.from, to: repair.to), index)
       }
+    case .continued(let name):
+      do { try nodes[index].disk.outbox.noteContinued(name) } catch { judge.fail("\(error)") }
     case .gap, .repeated, .retiredKey: break
     }
   }
@@ -229,8 +242,10 @@ extension Simulation {
         totals.commits += 1
         judge.publications[payload]?.acknowledgement = .replicated
       }
-    case .gap(let name): nodes[index].relay.noteGap(name, clock)
-    case .repeated, .retiredKey: break
+    case .continued(let name): nodes[index].relay.noteApplied(name, clock)
+    case .gap(let name): nodes[index].relay.noteGap(name, nodes[index].horizon, clock)
+    case .repeated(let name): nodes[index].relay.noteRepeated(name)
+    case .retiredKey: break
     case .undone:
       nodes[index].relay.noteReturned()
       nodes[index].ownership.noteUndone()

@@ -192,13 +192,20 @@ final class Simulation {
     }
     isFrozen = true
     let end = now + 2_500
-    while now < end, judge.violations.isEmpty {
+    while now < end || now < limit && !isAtRest, judge.violations.isEmpty {
       if queue.count == 0 { break }
       guard step() else { break }
     }
     guard judge.violations.isEmpty else { return }
     for node in nodes where node.isJoining { judge.fail("node \(node.index) could not join") }
     judge.finish(self)
+  }
+
+  /// Whether all that was written is in the log, and applied everywhere.
+  private var isAtRest: Bool {
+    nodes.allSatisfy {
+      $0.disk.outbox.rows.count == 0 && $0.disk.applier.state.position == broker.last
+    }
   }
 
   private func handle(_ event: Event) {
