@@ -187,8 +187,10 @@ extension FileSystem {
 extension FilePath {
   /// The directory that contains this path; the working directory for a bare name.
   package var containingDirectory: FilePath {
-    let directory = removingLastComponent()
-    return directory.isEmpty ? "." : directory
+    // FilePath's own functions check and copy it many times.
+    let path = string
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.startIndex ? "/" : FilePath(String(path[..<slash]))
   }
 
   /// The path with symbolic links resolved, without `.` and `..`.
@@ -246,6 +248,9 @@ extension FilePath {
   var ownSibling: FilePath { hiddenSibling(".datavault.new") }
 
   private func hiddenSibling(_ suffix: String) -> FilePath {
-    removingLastComponent().appending(".\(lastComponent?.string ?? "")\(suffix)")
+    let path = string
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let name = slash.map(path.utf8.index(after:)) ?? path.startIndex
+    return FilePath("\(path[..<name]).\(path[name...])\(suffix)")
   }
 }

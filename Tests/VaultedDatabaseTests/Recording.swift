@@ -49,10 +49,10 @@ struct Recording {
   func disks(from note: String) -> [Disk] {
     let first = events.firstIndex(of: .mark(note)).map { $0 + 1 } ?? 0
     var seen: [[FilePath: [UInt8]]: [String]] = [:]
+    var replay = DiskReplay(events[..<first])
     return (first...events.count).flatMap { count in
-      let prefix = events[..<count]
-      let replay = DiskReplay(prefix)
-      let marks = prefix.compactMap { event in
+      if count > first { replay.apply(events[count - 1]) }
+      let marks = events[..<count].compactMap { event in
         if case .mark(let note) = event { note } else { nil }
       }
       return [

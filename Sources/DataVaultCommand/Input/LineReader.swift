@@ -66,14 +66,12 @@ struct LineReader {
     buffer.removeSubrange(..<position)
     searched -= position
     position = 0
-    let pieceByteCount = 1 << 16
-    let byteCount = buffer.count
-    buffer.append(contentsOf: repeatElement(0, count: pieceByteCount))
-    let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-      unsafe read(descriptor, bytes.baseAddress?.advanced(by: byteCount), pieceByteCount)
+    var (count, errorNumber) = (0, CInt(0))
+    buffer += unsafe [UInt8](unsafeUninitializedCapacity: 1 << 16) { piece, filledCount in
+      count = unsafe read(descriptor, piece.baseAddress, piece.count)
+      errorNumber = errno
+      filledCount = max(count, 0)
     }
-    let errorNumber = errno
-    buffer.removeLast(pieceByteCount - max(count, 0))
     if count < 0, errorNumber == EAGAIN {
       _ = hasInput(within: .seconds(3600))
     } else if count < 0, errorNumber != EINTR {

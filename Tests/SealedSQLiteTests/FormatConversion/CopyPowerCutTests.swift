@@ -54,8 +54,9 @@ extension SamplePlace {
   func expectWholeCopyOrNone(_ events: [FileEvent], sources: [FilePath: [UInt8]] = [:]) throws {
     let whole = try bytes("copy.db")
     var presences: [Bool] = []
+    var replay = DiskReplay([], initialFiles: sources)
     for count in 0...events.count {
-      let replay = DiskReplay(events[..<count], initialFiles: sources)
+      if count > 0 { replay.apply(events[count - 1]) }
       for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
         let files = replay.files(after: loss)
         let isWhole = files[path("copy.db")].map { $0 == whole } ?? true

@@ -107,6 +107,6 @@ extension FilePath {
 extension [UInt8] {
   /// Appends zeros up to a length, as a write past the end of a file does.
   fileprivate mutating func extend(to byteCount: Int) {
-    if count < byteCount { append(contentsOf: repeatElement(0, count: byteCount - count)) }
+    if count < byteCount { self += Self(repeating: 0, count: byteCount - count) }
   }
 }
