@@ -1,5 +1,7 @@
 import Foundation
+import MessagingQueue
 import NIOCore
+import Realtime
 import TestSupport
 import Testing
 
@@ -34,6 +36,13 @@ import Testing
         let text = answer.text.replacing(server.open.subscribe, with: "SUB")
           .replacing(/[0-9]{17}/, with: "PLACE").replacing(/[0-9]{10}/, with: "SECONDS")
         #expect(text == row.answer, "\(row.why)")
+        // A signal comes before messages that are not distributed yet.
+        guard text == Self.sent, let match = answer.text.firstMatch(of: /[0-9]{17}/),
+          let place = Int64(match.output)
+        else { continue }
+        try await server.wait {
+          server.server.gate.home.map { $0.realtime.place.rawValue >= place } ?? false
+        }
       }
     }
   }

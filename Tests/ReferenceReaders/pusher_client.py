@@ -70,7 +70,8 @@ class Client:
     def take(self, name, data, channel):
         if name.startswith("pusher"):
             self.keep(data, channel, name)
-        self.handler(name, data, channel)
+        with self.changed:  # not between a subscription and its handlers
+            self.handler(name, data, channel)
 
     def keep(self, data, channel, name):
         with self.changed:
@@ -82,9 +83,10 @@ class Client:
             return self.changed.wait_for(condition, seconds)
 
     def subscribe(self, name, *events, auth=None, succeeds=True):
-        channel = self.pusher.subscribe(name, auth)
-        for event in events:
-            channel.bind(event, self.keep, name, event)
+        with self.changed:
+            channel = self.pusher.subscribe(name, auth)
+            for event in events:
+                channel.bind(event, self.keep, name, event)
         wanted = "pusher_internal:subscription_succeeded" if succeeds else "pusher:subscription_error"
         check(f"{wanted} on {name}", self.wait(lambda: self.named(name, wanted)), f"only {self.events}")
         return channel
