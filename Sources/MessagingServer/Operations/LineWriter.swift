@@ -109,14 +109,12 @@ package final class LineWriter: Sendable {
     let descriptor = try await onBlockingThread("datavault.lines.open") { () throws(Errno) in
       try Self.open(path)
     }
-    // Behind the write under way, which uses the former one.
-    queue.async {
-      let former = self.state.withLock { state in
-        defer { state.descriptor = descriptor }
-        return state.descriptor
-      }
-      try? former.close()
+    let former = state.withLock { state in
+      defer { state.descriptor = descriptor }
+      return state.descriptor
     }
+    // Behind the write under way, which uses it.
+    queue.async { try? former.close() }
   }
 
   private static func open(_ path: FilePath) throws(Errno) -> FileDescriptor {
