@@ -16,7 +16,7 @@ import VaultCrypto
     let node = try await TestNode(shard, member: 1)
     try await node.engine.publish((0..<4).map { Message("\($0)") })
     let deliveries = try await node.engine.receive(
-      from: .orders, maximumCount: 4, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 4, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(deliveries.count == 4)
     let fault = try CommitFault(of: node.pool) { $0.outbox >= 4 }
     let error = await #expect(throws: EngineError.self) {
@@ -175,7 +175,7 @@ import VaultCrypto
     let node = try await TestNode(shard, member: 1) { $0.patience = .seconds(3) }
     try await node.engine.publish((0..<10).map { Message("\($0)") })
     let deliveries = try await node.engine.receive(
-      from: .orders, maximumCount: 10, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 10, lease: .seconds(4), waitingUpTo: .seconds(60))
     shard.log.setDown(true)
     let start = ContinuousClock.now
     let error = await #expect(throws: EngineError.self) {
@@ -199,7 +199,7 @@ import VaultCrypto
     try await b.engine.publish(Message("one"))
     let delivery = try #require(
       try await b.engine.receive(
-        from: .orders, lease: .seconds(1), waitingUpTo: .seconds(60)
+        from: .orders, lease: .seconds(4), waitingUpTo: .seconds(60)
       ).first)
     // The owner gets the settlement, and its reply and the log do not reach the worker's node.
     b.log.setCutOff(true)
@@ -238,7 +238,7 @@ import VaultCrypto
     // A read that has begun ends.
     try await Task.sleep(for: .milliseconds(100))
     try await a.engine.addConsumer(.default, of: .orders, maximumAttempts: 3)
-    async let received = b.engine.receive(from: .orders, lease: .seconds(1))
+    async let received = b.engine.receive(from: .orders, lease: .seconds(4))
     try await Task.sleep(for: .milliseconds(100))
     b.log.setCutOff(false)
     _ = try await received
@@ -256,14 +256,14 @@ import VaultCrypto
     let b = try await TestNode(shard, member: 2)
     try await a.engine.publish([Message("late"), Message("soon")])
     let deliveries = try await b.engine.receive(
-      from: .orders, maximumCount: 2, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 2, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(deliveries.map(\.text) == ["late", "soon"])
     try await b.engine.release(deliveries[0].token, after: .seconds(30))
     try await b.engine.release(deliveries[1].token, after: .milliseconds(1))
     try await expectEqual(a, b)
     await a.stop()
     let again = try await b.engine.receive(
-      from: .orders, maximumCount: 2, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 2, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(again.map(\.text) == ["soon"])
     #expect(
       try await b.engine.statistics(of: .orders)?.consumers.map(\.delayedCount) == [1])
@@ -276,7 +276,7 @@ import VaultCrypto
     try await node.engine.publish([Message("one"), Message("two")])
     let delivery = try #require(
       try await node.engine.receive(
-        from: .orders, lease: .seconds(1), waitingUpTo: .seconds(60)
+        from: .orders, lease: .seconds(4), waitingUpTo: .seconds(60)
       ).first)
     try await node.engine.acknowledge(delivery.token)
     let count = try await node.pool.read {

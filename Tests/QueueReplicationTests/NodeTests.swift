@@ -99,21 +99,21 @@ import Testing
     let a = try await TestNode(shard, member: 1)
     try await a.engine.publish([Message("one"), Message("two")])
     let deliveries = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(deliveries.map(\.text) == ["one", "two"])
     #expect(deliveries.map(\.attempt) == [1, 1])
     try await a.engine.acknowledge(deliveries[0].token)
     try await a.engine.acknowledge(deliveries[0].token)
     // The other lease ends without an answer.
     let again = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(again.map(\.text) == ["two"])
     #expect(again.map(\.attempt) == [2])
     try await a.engine.reject([again[0].token], reason: "no")
     #expect(try await a.engine.deadLetters(of: .orders).map(\.attemptCount) == [2])
     #expect(try await a.engine.redrive(of: .orders) == 1)
     let last = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(last.map(\.text) == ["two"])
     try await a.engine.acknowledge(last[0].token)
     #expect(try await a.texts(of: .orders) == [])
@@ -160,12 +160,12 @@ import Testing
       Message("one"), Message("two", key: "k"), Message("three", key: "k"),
     ])
     let first = try await b.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(first.map(\.text) == ["one", "two"])
     try await b.engine.acknowledge(first.map(\.token))
     try await b.engine.acknowledge(first.map(\.token))
     let second = try await b.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(1), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
     #expect(second.map(\.text) == ["three"])
     try await b.engine.acknowledge(second.map(\.token))
     try await expectEqual(a, b)

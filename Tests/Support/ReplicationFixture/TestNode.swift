@@ -40,7 +40,7 @@ package final class TestShard: Sendable {
     configuration.ownership.heartbeatInterval = .milliseconds(100)
     configuration.ownership.heartbeatLimit = .seconds(1)
     configuration.ownership.silence = .seconds(1)
-    configuration.ownership.longestLease = .seconds(1)
+    configuration.ownership.longestLease = .seconds(4)
     configuration.ownership.margin = .milliseconds(50)
     configuration.relay.patience = .milliseconds(500)
     configuration.relay.gapPause = .milliseconds(50)
