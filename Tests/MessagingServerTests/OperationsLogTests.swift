@@ -91,6 +91,35 @@ import Testing
     #expect(text == "three\n")
   }
 
+  @Test func `a line after a reopening is in the new file, though an earlier one is being written`()
+    async throws
+  {
+    #expect(mkfifo(folder.path("log"), 0o600) == 0)
+    let reader = try FileDescriptor.open(folder.path("log"), .readOnly, options: .nonBlocking)
+    let writer = try writer()
+    // More than a pipe holds.
+    let long = String(repeating: "x", count: 1 << 20)
+    var former: [UInt8] = []
+    func read(atLeast byteCount: Int) async throws {
+      while former.count < byteCount {
+        var piece = [UInt8](repeating: 0, count: 1 << 10)
+        let count = (try? piece.withUnsafeMutableBytes { try reader.read(into: $0) }) ?? 0
+        former += piece.prefix(count)
+        if count == 0 { try await Task.sleep(for: .milliseconds(1)) }
+      }
+    }
+    writer.write(long)
+    try await read(atLeast: 1)
+    try FileManager.default.removeItem(atPath: folder.path("log"))
+    try await writer.reopen()
+    writer.write("new")
+    try await read(atLeast: long.utf8.count + 1)
+    await writer.flush(within: .seconds(10))
+    #expect(former.count == long.utf8.count + 1)
+    #expect(text == "new\n")
+    try reader.close()
+  }
+
   @Test func `LineWriter does not wait for the reader of a named pipe`() async throws {
     let writer = try writer()
     writer.write("one")
