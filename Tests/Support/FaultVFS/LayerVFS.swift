@@ -1,0 +1,213 @@
+import CSQLite
+import Glibc
+import Synchronization
+
+/// An SQLite VFS that passes each call on to another one: to "unix" beneath the sealed VFS, or to "sealed" from above.
+///
+/// It can fail one call, and it notes the lengths of reads and writes. It stays registered until the process ends. Use it
+/// from one thread at a time.
+package final class LayerVFS {
+  /// The name by which SQLite finds the VFS; each one has a different name.
+  package let name: String
+  let base: UnsafeMutablePointer<sqlite3_vfs>
+  let passesFileControls: Bool
+
+  /// The call to fail, counted from 0, and the result code; nil lets all calls through.
+  package var failure: (call: Int, code: FailureCode)?
+  /// The number of calls that could have failed.
+  package private(set) var callCount = 0
+  /// The name of the call that failed; nil if none has.
+  package private(set) var failedCall: String?
+  /// The most bytes that a call read or wrote.
+  package fileprivate(set) var longestTransfer: Int32 = 0
+
+  /// The result of the failing call.
+  package enum FailureCode: Sendable, CaseIterable {
+    /// The code by which "unix" reports a failed system call.
+    case inputOutput
+    case outOfMemory
+  }
+
+  private static let count = Atomic<Int>(0)
+
+  package init(over base: String = "unix", passesFileControls: Bool = true) {
+    name = "layer-\(Self.count.add(1, ordering: .relaxed).newValue)"
+    guard sqlite3_initialize() == SQLITE_OK, let found = sqlite3_vfs_find(base) else {
+      preconditionFailure("SQLite has no VFS \(base)")
+    }
+    self.base = found
+    self.passesFileControls = passesFileControls
+    UnixVFS.registerCopy(named: name, state: self, of: LayerFile.self, Self.setCalls)
+  }
+
+  /// Starts to count calls, and fails the one with this number.
+  package func fail(call: Int, _ code: FailureCode) {
+    (callCount, failedCall, failure) = (0, nil, (call, code))
+  }
+
+  /// Lets all calls through.
+  package func lift() { failure = nil }
+
+  /// Counts a call.
+  ///
+  /// - Returns: the code with which it must fail; nil lets it through.
+  func admit(_ call: String, failing code: Int32) -> Int32? {
+    defer { callCount += 1 }
+    guard let failure, failure.call == callCount else { return nil }
+    failedCall = call
+    return failure.code == .outOfMemory ? SQLITE_NOMEM : code
+  }
+
+  func note(transfer byteCount: Int32) { longestTransfer = max(longestTransfer, byteCount) }
+
+  private static func setCalls(_ vfs: inout sqlite3_vfs) {
+    vfs.xOpen = { vfs, path, memory, flags, outFlags in
+      let layer: LayerVFS = UnixVFS.state(vfs)
+      guard let memory else { return SQLITE_MISUSE }
+      memory.pointee.pMethods = nil
+      if let code = layer.admit("open", failing: SQLITE_CANTOPEN) { return code }
+      let file = LayerFile(layer)
+      let result = layer.base.pointee.xOpen(layer.base, path, file.base, flags, outFlags)
+      guard result == SQLITE_OK else { return result }
+      UnsafeMutableRawPointer(memory).storeBytes(
+        of: LayerFile.Slot(methods: LayerFile.methodTable, file: .passRetained(file)),
+        as: LayerFile.Slot.self)
+      return SQLITE_OK
+    }
+    vfs.xDelete = { vfs, path, isSynchronizing in
+      let layer: LayerVFS = UnixVFS.state(vfs)
+      return layer.admit("delete", failing: SQLITE_IOERR | 10 << 8)
+        ?? layer.base.pointee.xDelete(layer.base, path, isSynchronizing)
+    }
+    vfs.xAccess = { vfs, path, flags, result in
+      let layer: LayerVFS = UnixVFS.state(vfs)
+      return layer.admit("access", failing: SQLITE_IOERR | 13 << 8)
+        ?? layer.base.pointee.xAccess(layer.base, path, flags, result)
+    }
+    vfs.xFullPathname = { vfs, path, byteCount, target in
+      let layer: LayerVFS = UnixVFS.state(vfs)
+      return layer.base.pointee.xFullPathname(layer.base, path, byteCount, target)
+    }
+  }
+}
+
+/// An open file of a ``LayerVFS``.
+final class LayerFile {
+  typealias Slot = FileSlot<LayerFile>
+
+  let layer: LayerVFS
+  let base: UnsafeMutablePointer<sqlite3_file>
+
+  init(_ layer: LayerVFS) {
+    self.layer = layer
+    let byteCount = Int(layer.base.pointee.szOsFile)
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
+    memory.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
+    base = memory.bindMemory(to: sqlite3_file.self, capacity: 1)
+  }
+
+  deinit { UnsafeMutableRawPointer(base).deallocate() }
+
+  private var methods: sqlite3_io_methods { base.pointee.pMethods.pointee }
+
+  // nonisolated(unsafe): written once, before the first file is opened.
+  nonisolated(unsafe) static let methodTable = UnsafePointer(UnixVFS.forever(makeMethods()))
+
+  private static func with(
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (LayerFile) -> Int32
+  ) -> Int32 {
+    guard let memory, let file = UnsafeMutableRawPointer(memory).load(as: Slot.self).file else {
+      return SQLITE_MISUSE
+    }
+    return body(file.takeUnretainedValue())
+  }
+
+  /// Passes a call on, or fails it with a code of an I/O error.
+  private static func attempt(
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ call: String, failing detail: Int32,
+    _ body: (LayerFile) -> Int32
+  ) -> Int32 {
+    with(memory) { $0.layer.admit(call, failing: SQLITE_IOERR | detail << 8) ?? body($0) }
+  }
+
+  private static func makeMethods() -> sqlite3_io_methods {
+    var table = sqlite3_io_methods()
+    table.iVersion = 2
+    table.xClose = { memory in
+      guard let memory, let file = UnsafeMutableRawPointer(memory).load(as: Slot.self).file else {
+        return SQLITE_OK
+      }
+      let opened = file.takeUnretainedValue()
+      let result = opened.methods.xClose(opened.base)
+      memory.pointee.pMethods = nil
+      file.release()
+      return result
+    }
+    table.xRead = { memory, target, byteCount, offset in
+      LayerFile.attempt(memory, "read of \(byteCount) bytes", failing: 1) { file in
+        file.layer.note(transfer: byteCount)
+        return file.methods.xRead(file.base, target, byteCount, offset)
+      }
+    }
+    table.xWrite = { memory, source, byteCount, offset in
+      LayerFile.attempt(memory, "write of \(byteCount) bytes", failing: 3) { file in
+        file.layer.note(transfer: byteCount)
+        return file.methods.xWrite(file.base, source, byteCount, offset)
+      }
+    }
+    table.xTruncate = { memory, byteCount in
+      LayerFile.attempt(memory, "truncate", failing: 6) {
+        $0.methods.xTruncate($0.base, byteCount)
+      }
+    }
+    table.xSync = { memory, flags in
+      LayerFile.attempt(memory, "sync", failing: 4) { $0.methods.xSync($0.base, flags) }
+    }
+    table.xFileSize = { memory, target in
+      LayerFile.attempt(memory, "file size", failing: 7) { $0.methods.xFileSize($0.base, target) }
+    }
+    table.xLock = { memory, level in
+      LayerFile.attempt(memory, "lock", failing: 15) { $0.methods.xLock($0.base, level) }
+    }
+    table.xUnlock = { memory, level in
+      LayerFile.with(memory) { $0.methods.xUnlock($0.base, level) }
+    }
+    table.xCheckReservedLock = { memory, result in
+      LayerFile.attempt(memory, "check of the reserved lock", failing: 14) {
+        $0.methods.xCheckReservedLock($0.base, result)
+      }
+    }
+    table.xFileControl = { memory, operation, argument in
+      LayerFile.with(memory) {
+        $0.layer.passesFileControls
+          ? $0.methods.xFileControl($0.base, operation, argument) : SQLITE_NOTFOUND
+      }
+    }
+    table.xSectorSize = { memory in LayerFile.with(memory) { $0.methods.xSectorSize($0.base) } }
+    table.xDeviceCharacteristics = { memory in
+      LayerFile.with(memory) { $0.methods.xDeviceCharacteristics($0.base) }
+    }
+    table.xShmMap = { memory, region, byteCount, isExtending, target in
+      LayerFile.attempt(memory, "map of the index", failing: 21) {
+        $0.methods.xShmMap($0.base, region, byteCount, isExtending, target)
+      }
+    }
+    table.xShmLock = { memory, offset, count, flags in
+      flags & SQLITE_SHM_UNLOCK != 0
+        ? LayerFile.with(memory) { $0.methods.xShmLock($0.base, offset, count, flags) }
+        : LayerFile.attempt(memory, "lock of the index", failing: 20) {
+          $0.methods.xShmLock($0.base, offset, count, flags)
+        }
+    }
+    table.xShmBarrier = { memory in
+      _ = LayerFile.with(memory) {
+        $0.methods.xShmBarrier($0.base)
+        return SQLITE_OK
+      }
+    }
+    table.xShmUnmap = { memory, isDeleting in
+      LayerFile.with(memory) { $0.methods.xShmUnmap($0.base, isDeleting) }
+    }
+    return table
+  }
+}
