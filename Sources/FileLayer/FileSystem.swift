@@ -176,7 +176,7 @@ extension FileSystem {
         try file.rename(toFree: path)
       }
     } catch {
-      // Another process's file has the name if the error is EBUSY.
+      // Another process's file has the name if the error is EBUSY. The next replacement removes what is left.
       if !error.isCrash, error.errno != .resourceBusy { try? remove(temporary) }
       throw error
     }

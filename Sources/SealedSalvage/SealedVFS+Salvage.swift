@@ -48,7 +48,7 @@ extension SealedVFS {
     _ knownTables: [KnownTable], over base: String, _ progress: @escaping (PageProgress) -> Void
   ) throws(SealedDatabaseError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
-    let otherGeneration = image.followOtherGeneration()
+    let otherGeneration = try image.followOtherGeneration()
     let pageCount = Int(image.pageCount)
     var readCount = 0
     let pages = PageSource(pageCount: image.pageCount) { number in
@@ -61,6 +61,7 @@ extension SealedVFS {
     }
     var salvager = Salvager(pages, into: database, knownTables: knownTables)
     var report = try salvager.run()
+    try image.requireWorkingCipher()
     report.areLogAndJournalWhole = image.areLogAndJournalWhole
     report.discardedLogTail = image.discardedLogTail
     report.otherGeneration = otherGeneration

@@ -123,7 +123,7 @@ package struct AtomicFileReplacement: Sendable {
 
   /// Removes the written file without using it.
   package func discard() {
-    try? remove()
+    try? remove()  // the next use of the name removes what is left
   }
 
   private func remove() throws(FileError) {

@@ -1,4 +1,5 @@
 package import FileLayer
+internal import VaultCrypto
 internal import SystemPackage
 
 /// An error in opening or using a sealed database, or in one of its files.
@@ -54,6 +55,15 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let reserveInUse = Code(
       "reserveInUse", "the pages leave no room for nonce and tag",
       hint: "set SQLITE_FCNTL_RESERVE_BYTES to 40 and VACUUM")
+    /// SQLite writes pages of another size: `PRAGMA page_size` on another database of the connection, or a backup.
+    public static let otherPageSize = Code(
+      "otherPageSize", "a sealed database has pages of 4096 bytes",
+      hint: "run PRAGMA page_size = 4096 on the source or the connection, then repeat")
+    /// A VFS that is layered above the sealed one hides the database's file, so that its log or journal would not be
+    /// sealed.
+    public static let hiddenByVFS = Code(
+      "hiddenByVFS", "a VFS above the sealed one hides the database's file",
+      hint: "use a VFS that passes xFileControl on to the file beneath, or none")
     /// Page 1 does not open as one of SQLCipher 4; the format cannot tell the possible reasons
     /// apart.
     public static let wrongKeyOrNotSQLCipher = Code(
@@ -180,6 +190,25 @@ extension SealedDatabaseError {
       default: .inputOutput
       }
     self.init(code, path: "", detail: error.description, hint: error.hint, underlying: error)
+  }
+}
+
+extension SealedDatabaseError {
+  /// Makes the error for a failure of OpenSSL, which says nothing about the file at `path`.
+  init(_ error: CryptoError, path: String) {
+    self.init(.inputOutput, path: path, detail: error.description, underlying: error)
+  }
+}
+
+/// Runs a step of a cipher on the file at `path`, and translates its error.
+@inline(__always)
+func translatingCryptoErrors<R>(
+  at path: String, _ step: () throws(CryptoError) -> R
+) throws(SealedDatabaseError) -> R {
+  do throws(CryptoError) {
+    return try step()
+  } catch {
+    throw SealedDatabaseError(error, path: path)
   }
 }
 

@@ -131,12 +131,12 @@ extension DatabaseCoordinator {
     else {
       throw VaultedDatabaseError.refusal(.damaged, home.databasePath)
     }
-    if keys.pendingFits(header) {
+    if try keys.pendingFits(header) {
       // The rename is possibly not durable yet, and the old file's key is deleted next.
       try home.fileSystem.synchronizeDirectory(home.path)
       return try await vault.promotePendingKey()
     }
-    guard header.matches(key: keys.current) else {
+    guard try header.matches(key: keys.current) else {
       throw VaultedDatabaseError.noKeyFits(home.databasePath)
     }
     guard keys.hasPending() else { return }

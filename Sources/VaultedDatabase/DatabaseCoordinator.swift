@@ -159,7 +159,7 @@ extension DatabaseCoordinator {
   func earlierDatabaseID(of vault: Vault) async throws -> [UInt8]? {
     guard case .bound = OpeningDecision.Binding(try await vault.binding()),
       case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
-      header.matches(key: try await vault.databaseKeys().current)
+      try header.matches(key: await vault.databaseKeys().current)
     else { return nil }
     return header.fileID
   }

@@ -11,17 +11,17 @@ struct KeyFit {
 
 extension DatabaseKeys {
   /// Whether the database is sealed under the pending key.
-  borrowing func pendingFits(_ header: SealedHeader) -> Bool {
+  borrowing func pendingFits(_ header: SealedHeader) throws(CryptoError) -> Bool {
     switch pending {
     case .none: false
-    case .some(let pending): header.matches(key: pending)
+    case .some(let pending): try header.matches(key: pending)
     }
   }
 
   /// A copy of the key that the database is sealed under: the pending one after an interrupted change.
-  borrowing func key(for header: SealedHeader) -> SecretBytes {
+  borrowing func key(for header: SealedHeader) throws(CryptoError) -> SecretBytes {
     switch pending {
-    case .some(let pending): header.matches(key: pending) ? pending.copy() : current.copy()
+    case .some(let pending): try header.matches(key: pending) ? pending.copy() : current.copy()
     case .none: current.copy()
     }
   }
@@ -36,8 +36,10 @@ extension DatabaseKeys {
     if case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
       header.fileID == fileID
     {
-      if pendingFits(header) { return KeyFit(isPending: true, isHeaderDamaged: false) }
-      if header.matches(key: current) { return KeyFit(isPending: false, isHeaderDamaged: false) }
+      if try pendingFits(header) { return KeyFit(isPending: true, isHeaderDamaged: false) }
+      if try header.matches(key: current) {
+        return KeyFit(isPending: false, isHeaderDamaged: false)
+      }
     }
     if try SealedVFS.recognizes(
       home.databasePath, fileID: fileID, key: current, over: home.baseVFS)

@@ -38,7 +38,7 @@ actor ProfileCoordinator: BlockingActor {
         }
         return
       }
-      if let header = try header(), !header.matches(key: key) { throw databaseMismatch }
+      if let header = try header(), try !header.matches(key: key) { throw databaseMismatch }
       try await store(DatabaseKeys(current: key.copy()))
     }
   }
@@ -129,7 +129,7 @@ actor ProfileCoordinator: BlockingActor {
   /// The key that fits the database; without a database, the key for making it.
   private func currentKey(of keys: borrowing DatabaseKeys) throws -> SecretBytes {
     guard keys.hasPending(), let header = try header() else { return keys.current.copy() }
-    return keys.key(for: header)
+    return try keys.key(for: header)
   }
 
   var databaseMismatch: VaultedDatabaseError {
@@ -182,7 +182,7 @@ extension ProfileCoordinator {
     case .none: return
     case .some(let pending):
       guard let header = try header() else { return }
-      if header.matches(key: pending) {
+      if try header.matches(key: pending) {
         // The rename is possibly not durable yet, and the old file's key is deleted next.
         try fileSystem.synchronizeDirectory(path.containingDirectory)
       } else {

@@ -32,6 +32,19 @@ import Testing
     #expect(try bench.filesWithCanary() == [])
   }
 
+  @Test(arguments: ["wal", "delete"])
+  func `a process that maps files by default creates and reads a database`(mode: String) throws {
+    let outcome = try bench.run(
+      "/usr/bin/sqlite3",
+      [
+        "-bail", "-mmap", "268435456", ":memory:", ".load \(Workbench.library)", open,
+        "PRAGMA journal_mode=\(mode); CREATE TABLE t(x); INSERT INTO t SELECT hex(zeroblob(9000))",
+        "CREATE TEMP TABLE s AS SELECT x FROM t; SELECT length(x) FROM s",
+      ])
+    outcome.expectOutput("\(mode)\n18000\n")
+    #expect(try bench.shell(open, "PRAGMA integrity_check").text == "ok\n")
+  }
+
   @Test func `mode=ro and immutable=1 open a database that cannot be written`() throws {
     _ = try bench.shell(open, "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     let before = try bench.bytes("a.db")

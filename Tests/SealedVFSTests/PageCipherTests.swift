@@ -23,23 +23,28 @@ import VaultCrypto
     return page
   }
 
-  private func seal(_ page: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) -> [UInt8]? {
+  private func seal(_ page: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) throws
+    -> [UInt8]?
+  {
     var sealed = [UInt8](repeating: 0, count: 4096)
     var nonces = NonceSequence()
-    let isSealed = page.withUnsafeBytes { source in
-      sealed.withUnsafeMutableBytes { target in
-        (cipher ?? self.cipher).seal(
+    let isSealed = try page.withUnsafeBytes { source in
+      try sealed.withUnsafeMutableBytes { target in
+        try (cipher ?? self.cipher).seal(
           source.baseAddress!, number: number, into: target.baseAddress!, nonces: &nonces)
       }
     }
     return isSealed ? sealed : nil
   }
 
-  private func open(_ sealed: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) -> [UInt8]? {
+  private func open(_ sealed: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) throws
+    -> [UInt8]?
+  {
     var opened = [UInt8](repeating: 0xEE, count: 4096)
-    let isOpen = sealed.withUnsafeBytes { source in
-      opened.withUnsafeMutableBytes { target in
-        (cipher ?? self.cipher).open(source.baseAddress!, number: number, into: target.baseAddress!)
+    let isOpen = try sealed.withUnsafeBytes { source in
+      try opened.withUnsafeMutableBytes { target in
+        try (cipher ?? self.cipher).open(
+          source.baseAddress!, number: number, into: target.baseAddress!)
       }
     }
     if !isOpen { #expect(opened.allSatisfy { $0 == 0 }) }
@@ -48,44 +53,44 @@ import VaultCrypto
 
   @Test(arguments: [1, 2, 77, 262_144, 0xFFFF_FFFE] as [UInt32])
   func `an opened page equals the sealed one, with zero reserved bytes`(number: UInt32) throws {
-    let sealed = try #require(seal(page(number), number))
-    #expect(open(sealed, number) == page(number))
+    let sealed = try #require(try seal(page(number), number))
+    #expect(try open(sealed, number) == page(number))
     #expect(number != 1 || Array(sealed[0..<16]) == header.bytes)
   }
 
   @Test(arguments: [1, 2] as [UInt32])
   func `a sealed page with any byte changed does not open`(number: UInt32) throws {
-    let sealed = try #require(seal(page(number), number))
+    let sealed = try #require(try seal(page(number), number))
     // FaultTests covers page 1's first 16 bytes, which are compared before a page is opened.
     for index in (number == 1 ? 16 : 0)..<4096 {
       var changed = sealed
       changed[index] ^= UInt8(1 << (index % 8))
-      #expect(open(changed, number) == nil, "byte \(index)")
+      #expect(try open(changed, number) == nil, "byte \(index)")
     }
   }
 
   @Test func `a page opens only under its number, role, file and key`() throws {
-    let sealed = try #require(seal(page(5), 5))
+    let sealed = try #require(try seal(page(5), 5))
     let key = TemporaryDatabase.key()
     let other = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
     let otherFile = try SealedHeader(fileID: [1, 2, 3, 4, 5, 6, 7, 9], key: key)
-    #expect(open(sealed, 6) == nil)
-    #expect(open(sealed, 1) == nil)
-    #expect(open(sealed, 5, by: try PageCipher(.journal, key: key, header: header)) == nil)
-    #expect(open(sealed, 5, by: try PageCipher(.page, key: key, header: otherFile)) == nil)
-    #expect(open(sealed, 5, by: try PageCipher(.page, key: other, header: header)) == nil)
+    #expect(try open(sealed, 6) == nil)
+    #expect(try open(sealed, 1) == nil)
+    #expect(try open(sealed, 5, by: PageCipher(.journal, key: key, header: header)) == nil)
+    #expect(try open(sealed, 5, by: PageCipher(.page, key: key, header: otherFile)) == nil)
+    #expect(try open(sealed, 5, by: PageCipher(.page, key: other, header: header)) == nil)
   }
 
-  @Test func `a page with data in its reserved bytes is not sealed`() {
+  @Test func `a page with data in its reserved bytes is not sealed`() throws {
     for index in 4056..<4096 {
       var full = page(3)
       full[index] = 1
-      #expect(seal(full, 3) == nil)
+      #expect(try seal(full, 3) == nil)
     }
   }
 
   @Test func `sealing the same page twice never gives the same bytes`() throws {
-    let (first, second) = (try #require(seal(page(2), 2)), try #require(seal(page(2), 2)))
+    let (first, second) = (try #require(try seal(page(2), 2)), try #require(try seal(page(2), 2)))
     #expect(first != second)
     #expect(Array(first[4056..<4080]) != Array(second[4056..<4080]))
   }
@@ -93,7 +98,7 @@ import VaultCrypto
   @Test func `keys of different purposes differ, and the key check tells keys apart`() throws {
     let key = TemporaryDatabase.key()
     let other = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
-    let matches = [
+    let matches = try [
       header.matches(key: key), header.matches(key: other),
       SealedHeader(keyCheck: [0, 0, 0, 0], fileID: header.fileID).matches(key: key),
     ]

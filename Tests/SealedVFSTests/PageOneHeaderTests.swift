@@ -1,6 +1,7 @@
 import FaultVFS
 import Foundation
 import SealedVFS
+import SystemPackage
 import Testing
 
 /// The 16 clear bytes before page 1 in log and journal, which are not authenticated there.
@@ -59,6 +60,49 @@ import Testing
     #expect(found.journal.changedHeaderRecords == [(record - 512) / 4104 + 1] && found.isClean)
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     #expect(!place.exists(place.journal))
+    #expect(try place.bytes(place.database)[..<16] == header)
+    #expect(try place.verify().isClean)
+  }
+
+  static let garbage: [[UInt8]] = [
+    Array(repeating: 0, count: 16), Array("something else..".utf8),
+    // Another key check, and another file id.
+    [0x8E, 0x44, 0x56, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  ]
+
+  @Test(arguments: garbage, ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
+  func `a log or hot journal restores a header of which nothing is left, but only for its key`(
+    bytes: [UInt8], mode: String
+  ) throws {
+    let (written, connection) = try TemporaryDatabase.reopened(rowCount: 300, mode: mode)
+    try connection.run("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0")
+    if mode == "WAL" {
+      try connection.run("CREATE TABLE more (x)")
+    } else {
+      // Page 1 is not in the first segment of the journal.
+      try connection.run("BEGIN; UPDATE t SET text = text || '!'; CREATE TABLE more (x)")
+      try connection.run("UPDATE t SET text = text || '!'")
+    }
+    let place = try written.afterKill()
+    let header = try place.bytes(place.database)[..<16]
+    try place.overwrite(place.database) { $0.replaceSubrange(0..<16, with: bytes) }
+    let before = try place.contents()
+
+    #expect(throws: SQLFailure.self) {
+      try place.connect(TemporaryDatabase.otherKeyBytes).run("SELECT * FROM t")
+    }
+    #expect([.notSealed, .wrongKey].contains(place.fault?.code))
+    #expect(try place.changes(since: before).isEmpty)
+    let other = try place.afterKill()
+    try FileManager.default.removeItem(atPath: (mode == "WAL" ? other.log : other.journal).string)
+    #expect(throws: SQLFailure.self) { try other.connect().run("SELECT * FROM t") }
+
+    let reopened = try place.connect()
+    #expect(try reopened.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
+    #expect(try reopened.first("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
+    try reopened.run("UPDATE t SET text = 'x' WHERE id = 1; PRAGMA wal_checkpoint(TRUNCATE)")
+    #expect(try reopened.integrity == "ok")
+    reopened.close()
     #expect(try place.bytes(place.database)[..<16] == header)
     #expect(try place.verify().isClean)
   }

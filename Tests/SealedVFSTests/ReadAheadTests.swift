@@ -1,4 +1,5 @@
 import FaultVFS
+import SealedVFS
 import Testing
 
 /// Pages that are read before SQLite asks for them.
@@ -19,6 +20,25 @@ import Testing
       let found = try reader.first("SELECT count(*) FROM t WHERE text LIKE 'round \(round) %'")
       #expect(found == "600")
     }
+  }
+
+  @Test(arguments: ["DELETE", "WAL"])
+  func `no call on the underlying VFS transfers more bytes than "unix" can`(mode: String) throws {
+    let layer = LayerVFS()
+    let place = TemporaryDatabase()
+    let connection = try place.connect(over: layer.name)
+    try connection.run("PRAGMA journal_mode = \(mode); PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(3000)
+    try connection.run("PRAGMA cache_size = 3; SELECT sum(length(text)) FROM t")
+    let written = try place.afterKill()
+    _ = try SealedVFS.verify(written.database, key: TemporaryDatabase.key(), over: layer.name)
+    try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    try SealedVFS.reencrypt(
+      place.database, from: TemporaryDatabase.key(),
+      to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), over: layer.name)
+    // `assert( cnt==(cnt&0x1ffff) )` of seekAndRead in os_unix.c.
+    #expect((100_000...0x1FFFF).contains(layer.longestTransfer))
   }
 
   @Test func `a checkpoint copies pages that another connection wrote since the last one`() throws {

@@ -72,4 +72,39 @@ import Testing
     #expect(try place.query("SELECT text FROM t WHERE id = 1") == "first")
     #expect(try place.query("PRAGMA integrity_check") == "ok")
   }
+
+  @Test(arguments: ["WAL", "PERSIST"])
+  func `contents replaced in place by those of another database are read with its file id`(
+    mode: String
+  ) throws {
+    let (place, connection) = try TemporaryDatabase.reopened(mode: mode)
+    let (other, writer) = try TemporaryDatabase.reopened(rowCount: 20, mode: mode)
+    try writer.run("PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (x); INSERT INTO u VALUES (1)")
+    let killed: TemporaryDatabase
+    if mode == "WAL" {
+      killed = try other.afterKill()
+    } else {
+      try writer.run("PRAGMA cache_size = 3; BEGIN; UPDATE t SET text = text || '!'")
+      killed = try other.afterKill()
+    }
+    try connection.run("PRAGMA journal_mode = \(mode); UPDATE t SET text = 'x' WHERE id = 1")
+    #expect(try connection.rowCount == "300")
+
+    // As SQLite's superlock does: new contents in the same files, and an index that must be made again.
+    for name in killed.fileNames {
+      let bytes = try killed.bytes(killed.directory.appending(name))
+      try place.overwrite(place.directory.appending(name)) { $0 = bytes }
+    }
+    if mode == "WAL" {
+      try place.overwrite(FilePath(place.database.string + "-shm")) { index in
+        for offset in 0..<96 { index[offset] = 0 }
+      }
+    }
+    #expect(try connection.first("SELECT count(*) FROM u") == "1")
+    try connection.run("INSERT INTO u VALUES (2)")
+    connection.close()
+    #expect(try place.query("SELECT count(*) FROM u") == "2")
+    #expect(try place.query("SELECT count(*) FROM t WHERE text NOT LIKE '%!'") == "20")
+    #expect(try place.query("PRAGMA integrity_check") == "ok")
+  }
 }

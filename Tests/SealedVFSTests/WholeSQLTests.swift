@@ -175,24 +175,6 @@ import Testing
   }
 
   @Test(arguments: ["DELETE", "WAL"])
-  func `VACUUM with another page size does not change a sealed database`(mode: String) throws {
-    let (place, connection) = try TemporaryDatabase.reopened(mode: mode)
-    try connection.run("PRAGMA page_size = 8192")
-    // In WAL mode SQLite keeps the page size. In other modes VACUUM would change it.
-    do {
-      try connection.run("VACUUM")
-      #expect(mode == "WAL")
-    } catch is SQLFailure {
-      #expect(mode == "DELETE")
-    }
-    connection.close()
-    let after = try place.open()
-    #expect(try after.first("PRAGMA page_size") == "4096")
-    #expect(try after.rowCount == "300")
-    #expect(try after.integrity == "ok")
-  }
-
-  @Test(arguments: ["DELETE", "WAL"])
   func `exclusive locking locks out other connections`(mode: String) throws {
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = \(mode)")

@@ -139,7 +139,7 @@ func expectKeyChange(
     Issue.record("not sealed")
     return
   }
-  let opens = (header.matches(key: old), header.matches(key: new))
+  let opens = (try header.matches(key: old), try header.matches(key: new))
   #expect(opens == (false, true))
 }
 

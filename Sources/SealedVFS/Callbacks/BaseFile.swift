@@ -18,11 +18,25 @@ internal import Glibc
 
   private var methods: sqlite3_io_methods { unsafe pointer.pointee.pMethods.pointee }
 
+  /// The most bytes that "unix" transfers in one call: os_unix.c keeps the low 17 bits of a length.
+  static let maximumTransferByteCount = 0x1FFFF
+
   /// Reads bytes; a short read fills the rest with zeros and throws `SQLITE_IOERR_SHORT_READ`.
   func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) throws(ResultCode) {
-    try unsafe ResultCode.require(methods.xRead(pointer, target, Int32(byteCount), offset))
+    var done = 0
+    repeat {
+      let count = min(byteCount - done, Self.maximumTransferByteCount)
+      do throws(ResultCode) {
+        try unsafe ResultCode.require(
+          methods.xRead(pointer, target + done, Int32(count), offset + Int64(done)))
+      } catch {
+        if error.isShortRead { unsafe memset(target + done + count, 0, byteCount - done - count) }
+        throw error
+      }
+      done += count
+    } while done < byteCount
   }
 
   /// Reads bytes that are in the clear: a header or a name.
@@ -35,7 +49,14 @@ internal import Glibc
   func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) throws(ResultCode) {
-    try namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
+    var done = 0
+    repeat {
+      let count = min(byteCount - done, Self.maximumTransferByteCount)
+      try namingFullDisk {
+        unsafe methods.xWrite(pointer, source + done, Int32(count), offset + Int64(done))
+      }
+      done += count
+    } while done < byteCount
   }
 
   func truncate(to byteCount: Int64) throws(ResultCode) {
@@ -67,6 +88,14 @@ internal import Glibc
 
   func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
     unsafe methods.xFileControl(pointer, operation, argument)
+  }
+
+  /// Keeps the underlying VFS from mapping the file, for which it would extend it with zeros.
+  ///
+  /// `SQLITE_CONFIG_MMAP_SIZE` makes "unix" map every file. A VFS without mapping does not know this operation.
+  func refuseMapping() {
+    var byteCount: Int64 = 0
+    _ = unsafe control(SQLITE_FCNTL_MMAP_SIZE, &byteCount)
   }
 
   var sectorByteCount: Int32 { unsafe methods.xSectorSize(pointer) }
@@ -135,8 +164,11 @@ extension BaseFile {
   func sealedByteCount() throws(ResultCode) -> Int64 {
     let byteCount = try byteCount()
     guard byteCount == SealedHeader.byteCount else { return byteCount }
-    guard let header = try? bytes(SealedHeader.byteCount, at: 0) else {
-      throw ResultCode(SQLITE_IOERR_READ)
+    let header: [UInt8]
+    do throws(ResultCode) {
+      header = try bytes(SealedHeader.byteCount, at: 0)
+    } catch  where error.isShortRead {
+      throw ResultCode(SQLITE_IOERR_READ)  // the file was cut meanwhile
     }
     return header.allSatisfy { $0 == 0 } ? 0 : byteCount
   }

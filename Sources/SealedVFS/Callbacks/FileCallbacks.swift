@@ -14,12 +14,19 @@ enum FileCallbacks {
     unsafe FileSlot(methods: methods, file: .passRetained(file)).store(in: memory)
   }
 
-  /// Our file in SQLite's memory; nil if the underlying VFS opened it.
+  /// Our file in SQLite's memory, or beneath the file of a VFS that is layered above ours; nil if there is none.
+  ///
+  /// Such a VFS, as SQLite's own "vfsstat" and "cksumvfs", passes file controls on to the file beneath.
   static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> OpenFile? {
-    guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods,
-      unsafe found == methods
+    guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods else { return nil }
+    if unsafe found == methods {
+      return unsafe FileSlot.file(in: memory)?.takeUnretainedValue()
+    }
+    var file: UnsafeMutableRawPointer?
+    guard unsafe found.pointee.xFileControl(memory, FileControl.identify, &file) == SQLITE_OK,
+      let file = unsafe file
     else { return nil }
-    return unsafe FileSlot.file(in: memory)?.takeUnretainedValue()
+    return unsafe Unmanaged<OpenFile>.fromOpaque(file).takeUnretainedValue()
   }
 
   /// Passes the file to a call without changing its reference count.

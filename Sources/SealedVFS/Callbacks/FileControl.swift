@@ -3,6 +3,11 @@ internal import Glibc
 
 /// File controls that our files answer: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
 enum FileControl {
+  /// An operation of our own, which stores the address of our object at the pointer that is its argument.
+  ///
+  /// SQLite leaves the numbers from 100 on to applications.
+  static let identify: Int32 = 0x5EA1ED
+
   /// Answers an operation, or passes it to the file and the underlying VFS.
   static func answer(
     _ file: OpenFile, _ operation: Int32, _ argument: UnsafeMutableRawPointer?
@@ -11,18 +16,46 @@ enum FileControl {
     case SQLITE_FCNTL_VFSNAME:
       // The underlying VFS would give its own name, and hide that this file is sealed.
       return unsafe answerName(argument)
+    case identify:
+      unsafe argument?.storeBytes(
+        of: Unmanaged.passUnretained(file).toOpaque(), as: UnsafeMutableRawPointer.self)
+      return SQLITE_OK
     case SQLITE_FCNTL_MMAP_SIZE:
       unsafe argument?.storeBytes(of: 0, as: Int64.self)
       return SQLITE_OK
     case SQLITE_FCNTL_POWERSAFE_OVERWRITE:
       unsafe argument?.storeBytes(of: 1, as: Int32.self)
       return SQLITE_OK
-    case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
+    case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_SIZE_HINT, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
       return SQLITE_NOTFOUND  // no holes at the end, and no batches that bypass the cipher
     case SQLITE_FCNTL_PRAGMA:
-      return unsafe refuseKey(argument, of: file) ?? file.control(operation, argument)
-    default:
-      return unsafe file.control(operation, argument)
+      guard let file = file as? SealedFile, let pragma = unsafe Pragma(argument) else { break }
+      if let result = refuseKey(pragma, of: file) { return result }
+      if pragma.changesPageSize { return SQLITE_OK }  // ignored, as every database has 4096
+    default: break
+    }
+    return unsafe file.control(operation, argument)
+  }
+
+  /// A pragma that SQLite is about to run: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlpragma>.
+  @safe private struct Pragma {
+    let name: String
+    let value: String?
+    /// The place of SQLite's string for an error.
+    let message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
+    init?(_ argument: UnsafeMutableRawPointer?) {
+      let words = unsafe argument?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self)
+      guard let words = unsafe words, let name = unsafe words[1] else { return nil }
+      self.name = unsafe String(cString: name).lowercased()
+      value = unsafe words[2].map { unsafe String(cString: $0) }
+      unsafe message = words
+    }
+
+    /// Whether SQLite would give the database other pages at the next `VACUUM`.
+    var changesPageSize: Bool {
+      guard name == "page_size", let value else { return false }
+      return Int(value) != PageLayout.byteCount
     }
   }
 
@@ -46,14 +79,11 @@ enum FileControl {
   /// Refuses `PRAGMA key` and similar pragmas, which SQLite would silently ignore.
   ///
   /// - Returns: nil for every other pragma.
-  private static func refuseKey(_ argument: UnsafeMutableRawPointer?, of file: OpenFile) -> Int32? {
-    let words = unsafe argument?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self)
-    guard let file = file as? SealedFile, let words = unsafe words, let name = unsafe words[1],
-      unsafe keyPragmas.contains(String(cString: name).lowercased())
-    else { return nil }
+  private static func refuseKey(_ pragma: Pragma, of file: SealedFile) -> Int32? {
+    guard keyPragmas.contains(pragma.name) else { return nil }
     let fault = SealedDatabaseError(.keyInText, path: file.registered.path)
     file.record(fault, SQLITE_ERROR)
-    unsafe words[0] = copy(of: fault.description)
+    unsafe pragma.message.pointee = copy(of: fault.description)
     return SQLITE_ERROR
   }
 

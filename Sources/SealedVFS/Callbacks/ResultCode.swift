@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import VaultCrypto
 
 /// A result code by which SQLite learns that a call failed: <https://sqlite.org/rescode.html>.
 struct ResultCode: Error {
@@ -8,9 +9,29 @@ struct ResultCode: Error {
     self.value = value
   }
 
+  /// Whether a read ended at the end of the file.
+  ///
+  /// That is an answer. Every other code is a failure.
+  var isShortRead: Bool { value == SQLITE_IOERR_SHORT_READ }
+
   /// Throws every result but `SQLITE_OK`.
   static func require(_ result: Int32) throws(ResultCode) {
     if result != SQLITE_OK { throw ResultCode(result) }
+  }
+
+  /// Runs a step of a cipher, and throws `SQLITE_NOMEM` if OpenSSL fails.
+  ///
+  /// After a cipher has been made, OpenSSL fails only for want of memory.
+  @inline(__always)
+  static func ofCipher<R>(
+    _ step: () throws(CryptoError) -> R
+  ) throws(ResultCode) -> R {
+    do throws(CryptoError) {
+      return try step()
+    } catch {
+      FaultLog.record(SealedDatabaseError(error, path: ""))
+      throw ResultCode(SQLITE_NOMEM)
+    }
   }
 }
 

@@ -33,15 +33,17 @@ enum SealedOpening {
         FaultLog.record(error)
         throw ResultCode(SQLITE_AUTH)
       }
-      guard let main = try? unsafe mainFile(of: registered, path) else {
-        throw ResultCode(SQLITE_CANTOPEN)
+      file = try ResultCode.ofCipher { () throws(CryptoError) in
+        try unsafe mainFile(of: registered, path)
       }
-      file = main
     } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
       let database = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path))
       // SQLite would write the log of another format in the clear.
       if let other = database as? SQLCipherFile { throw other.fail(.notClosed, SQLITE_CANTOPEN) }
-      guard let main = database as? MainFile else { return false }
+      guard let main = database as? MainFile else {
+        try unsafe requirePlainDatabase(of: path)
+        return false
+      }
       if main.base.hasMoved { throw main.fail(.fileReplaced, SQLITE_READONLY_DBMOVED) }
       try main.learnIdentity()
       if unsafe BaseFile.isNoRegularFile(path) {
@@ -71,16 +73,48 @@ enum SealedOpening {
       file.base.close()
       throw ResultCode(result)
     }
+    file.base.refuseMapping()
     if flags & SQLITE_OPEN_MAIN_DB != 0, flags & SQLITE_OPEN_READWRITE != 0, let path = unsafe path
     {
       unsafe SharedMemoryFile.openToOwner(of: path)
     }
-    if let other = file as? SQLCipherFile, !other.checkWriteAccess() {
-      unsafe outFlags?.pointee &= ~SQLITE_OPEN_READWRITE
-      unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
+    if let other = file as? SQLCipherFile {
+      do throws(ResultCode) {
+        try other.learnWhetherNew()
+      } catch {
+        other.base.close()
+        throw error
+      }
+      if !other.isNew {
+        unsafe outFlags?.pointee &= ~SQLITE_OPEN_READWRITE
+        unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
+      }
     }
     unsafe FileCallbacks.install(file, in: memory)
     return true
+  }
+
+  /// Requires that the database of a log or journal is a plain one, because its file is not ours.
+  ///
+  /// A VFS above ours that does not pass file controls on hides our file. The log of a sealed database would then be
+  /// written in the clear.
+  private static func requirePlainDatabase(of path: UnsafePointer<CChar>) throws(ResultCode) {
+    guard let database = unsafe sqlite3_filename_database(path) else { return }
+    let name = unsafe String(cString: database)
+    var isSealed = KeyRegistry.isInUse(name)
+    if !isSealed, let file = unsafe sqlite3_database_file_object(path),
+      let methods = unsafe file.pointee.pMethods
+    {
+      var start = [UInt8](repeating: 0, count: SealedHeader.byteCount)
+      let result = unsafe methods.pointee.xRead(file, &start, Int32(start.count), 0)
+      if result != SQLITE_IOERR_SHORT_READ { try ResultCode.require(result) }
+      isSealed = start.starts(with: SealedHeader.magic)
+    }
+    guard isSealed else { return }
+    let fault = SealedDatabaseError(.hiddenByVFS, path: name)
+    unsafe KeyRegistry.find(database: database)?.faults.record(fault, result: SQLITE_CANTOPEN)
+    FaultLog.record(fault)
+    throw ResultCode(SQLITE_CANTOPEN)
   }
 
   /// The database's own file, by its format.

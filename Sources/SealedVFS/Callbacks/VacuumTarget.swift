@@ -29,23 +29,23 @@ enum VacuumTarget {
     _ connection: OpaquePointer, _ schema: UnsafePointer<CChar>
   ) -> String? {
     var memory: UnsafeMutablePointer<sqlite3_file>?
-    var vfs: UnsafeMutablePointer<sqlite3_vfs>?
     guard
       unsafe sqlite3_file_control(connection, schema, SQLITE_FCNTL_FILE_POINTER, &memory)
         == SQLITE_OK,
-      unsafe sqlite3_file_control(connection, schema, SQLITE_FCNTL_VFS_POINTER, &vfs) == SQLITE_OK,
       let file = unsafe memory, let methods = unsafe file.pointee.pMethods?.pointee
-    else { return nil }
+    else { return "its file cannot be examined" }
     var byteCount: Int64 = 0
-    // SQLite itself refuses a target that is not empty.
-    guard unsafe methods.xFileSize(file, &byteCount) == SQLITE_OK, byteCount == 0 else {
-      return nil
+    guard unsafe methods.xFileSize(file, &byteCount) == SQLITE_OK else {
+      return "its length cannot be read"
     }
+    if byteCount > 0 { return nil }  // SQLite itself refuses a target that is not empty
     if let target = unsafe FileCallbacks.file(in: file) as? PagedFile {
       return target.showsStandIn ? "it is not marked with sealed_vacuum_into=1" : nil
     }
-    // A caller that names another VFS asks for a plain file.
-    let isOurs = unsafe vfs == sqlite3_vfs_find(SealedVFS.name)
-    return isOurs ? "it has no key, and would hold this database in the clear" : nil
+    // A caller that names another VFS asks for a plain file. The default VFS can be one that is layered above ours.
+    let name = unsafe sqlite3_db_filename(connection, schema)
+    let vfs = unsafe sqlite3_uri_parameter(name, "vfs").map { unsafe String(cString: $0) }
+    return vfs == nil || vfs == SealedVFS.name
+      ? "it has no key, and would hold this database in the clear" : nil
   }
 }

@@ -18,9 +18,22 @@ public struct SealedHeader: Sendable, Equatable {
   public let fileID: [UInt8]
 
   /// Whether the key check matches this key.
-  public func matches(key: borrowing SecretBytes) -> Bool {
-    guard let expected = try? DerivedKeys.keyCheck(of: key, fileID: fileID) else { return false }
+  ///
+  /// - Throws: `libraryFailure`, which says nothing about the key.
+  public func matches(key: borrowing SecretBytes) throws(CryptoError) -> Bool {
+    let expected = try DerivedKeys.keyCheck(of: key, fileID: fileID)
     return unsafe isEqualInConstantTime(expected.span.bytes, keyCheck.span.bytes)
+  }
+
+  /// Whether the key check of the file at `path` matches this key.
+  func matches(
+    key: borrowing SecretBytes, at path: String
+  ) throws(SealedDatabaseError) -> Bool {
+    do throws(CryptoError) {
+      return try matches(key: key)
+    } catch {
+      throw SealedDatabaseError(error, path: path)
+    }
   }
 
   /// The 16 bytes on disk.
@@ -33,6 +46,19 @@ extension SealedHeader {
   /// The header of a file with this identity under this key.
   init(fileID: [UInt8], key: borrowing SecretBytes) throws(CryptoError) {
     self.init(keyCheck: try DerivedKeys.keyCheck(of: key, fileID: fileID), fileID: fileID)
+  }
+}
+
+extension SealedHeader {
+  /// The header of the file at `path` with this identity under this key.
+  init(
+    fileID: [UInt8], _ key: borrowing SecretBytes, at path: String
+  ) throws(SealedDatabaseError) {
+    do throws(CryptoError) {
+      try self.init(fileID: fileID, key: key)
+    } catch {
+      throw SealedDatabaseError(error, path: path)
+    }
   }
 }
 

@@ -71,7 +71,7 @@ package final class CopyTarget {
 
   /// The number of pages written so far.
   var pageCount: Int {
-    let status = try? LinuxFileSystem().status(of: side)
+    let status = try? LinuxFileSystem().status(of: side)  // only for a report of progress
     return Int(status?.byteCount ?? 0) / PageLayout.byteCount
   }
 }

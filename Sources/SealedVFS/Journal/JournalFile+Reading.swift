@@ -1,4 +1,5 @@
 internal import Glibc
+internal import VaultCrypto
 
 extension JournalFile {
   /// Answers one of the reads of pager.c.
@@ -26,7 +27,7 @@ extension JournalFile {
   ///
   /// - Returns: the super-journal's name; empty if there is none.
   private func checkSuperJournal() throws(ResultCode) -> [UInt8] {
-    let superJournal = unsafe SuperJournal(endOf: base, at: path, on: registered.base)
+    let superJournal = try unsafe SuperJournal(endOf: base, at: path, on: registered.base)
     guard case .refused(let reason) = superJournal.state else { return superJournal.name }
     throw record(
       SealedDatabaseError(.damagedJournal, path: registered.path, detail: reason), SQLITE_IOERR_DATA
@@ -36,14 +37,14 @@ extension JournalFile {
   /// Answers SQLite's test for a hot journal: it reads the first byte, which on disk is always
   /// zero.
   private func readHotByte(_ target: UnsafeMutableRawPointer) throws(ResultCode) {
+    try main.learnIdentity()  // the contents can have been replaced since the journal was opened
     unsafe memset(sealed.pointer, 0, JournalLayout.sealedByteCount)
     do throws(ResultCode) {
       try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: 0)
-    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+    } catch  where error.isShortRead {
       // The bytes after the end count as zeros.
     }
-    let state = try unsafe JournalState(
-      sealed.pointer, byteCount: base.byteCount(), cipher: main.keys.journal)
+    let state = try journalState(byteCount: base.byteCount())
     switch state {
     case .foreign: throw fail(.unrelatedCompanionFile, SQLITE_IOERR_READ)
     case .damaged: throw fail(.damagedJournal, SQLITE_IOERR_DATA)
@@ -66,7 +67,7 @@ extension JournalFile {
         throw fail(.newerVersion, SQLITE_IOERR_READ)
       }
       try openHeader(at: offset)
-    } else if isEndOfPointer(at: offset) {
+    } else if try isEndOfPointer(at: offset) {
       superJournalName = try checkSuperJournal()
     } else {
       if isPlaceOfHeader { try refuseDamagedHeader(at: offset) }
@@ -77,28 +78,38 @@ extension JournalFile {
   }
 
   /// Whether the 8 bytes just read are the magic at the end of a super-journal pointer.
-  private func isEndOfPointer(at offset: Int64) -> Bool {
-    guard let end = try? base.byteCount() else { return false }
-    return unsafe end - offset == Int64(JournalLayout.magicByteCount)
+  private func isEndOfPointer(at offset: Int64) throws(ResultCode) -> Bool {
+    let rest = try base.byteCount() - offset
+    return unsafe rest == Int64(JournalLayout.magicByteCount)
       && sealed.bytes(0..<JournalLayout.magicByteCount).elementsEqual(JournalLayout.sqliteMagic)
   }
 
   /// Refuses a later header that has lost its magic; one that never had it ends the journal.
   private func refuseDamagedHeader(at offset: Int64) throws(ResultCode) {
-    let byteCount = JournalLayout.sealedByteCount
-    guard (try? unsafe base.read(sealed.pointer, byteCount, at: offset)) != nil,
-      unsafe JournalState(sealed.pointer, byteCount: .max, cipher: main.keys.journal) == .damaged
-    else { return }
-    throw fail(.damagedJournal, SQLITE_IOERR_DATA)
+    do throws(ResultCode) {
+      try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
+    } catch  where error.isShortRead {
+      return
+    }
+    if try journalState(byteCount: .max) == .damaged {
+      throw fail(.damagedJournal, SQLITE_IOERR_DATA)
+    }
+  }
+
+  /// The state of a journal with these bytes in `sealed`, the first or a later header.
+  private func journalState(byteCount: Int64) throws(ResultCode) -> JournalState {
+    try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe JournalState(sealed.pointer, byteCount: byteCount, cipher: main.keys.journal)
+    }
   }
 
   /// Opens the header at an offset and keeps it.
   private func openHeader(at offset: Int64) throws(ResultCode) {
     try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
-    guard
-      let header = unsafe JournalHeader(
-        opening: sealed.pointer, at: offset, cipher: main.keys.journal)
-    else { throw fail(.damagedJournal, SQLITE_IOERR_DATA) }
+    let opened = try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe JournalHeader(opening: sealed.pointer, at: offset, cipher: main.keys.journal)
+    }
+    guard let header = opened else { throw fail(.damagedJournal, SQLITE_IOERR_DATA) }
     if try base.byteCount() < header.end && header.vouchesForRecords {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)  // SQLite would end its rollback halfway
     }
@@ -134,26 +145,35 @@ extension JournalFile {
     guard let header = header(before: offset) else {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)
     }
+    let end = offset + Int64(PageLayout.byteCount)
+    // These records must be there: a count states them, or this handle wrote them.
+    let isRequired = header.vouchesForRecords || end < recordsEnd
     do throws(ResultCode) {
       try unsafe base.read(sealed.pointer, 4 + PageLayout.byteCount, at: offset - 4)
-    } catch  where error.value == SQLITE_IOERR_SHORT_READ && header.vouchesForRecords {
+    } catch  where error.isShortRead && isRequired {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)  // the file is cut: SQLite would stop halfway
     }
     let number = unsafe sealed.pointer.bigEndianWord(at: 0)
-    let end = offset + Int64(PageLayout.byteCount)
     if number == 0 || number == JournalLayout.superJournalMark {
-      // No counted record has such a number.
-      if header.vouchesForRecords { throw fail(.damagedJournal, SQLITE_IOERR_DATA) }
+      if isRequired { throw fail(.damagedJournal, SQLITE_IOERR_DATA) }
       unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here
       return
     }
-    if !header.vouchesForRecords, !hasMark(of: header, at: end) {
+    let hasMark = header.vouchesForRecords ? true : try hasMark(of: header, at: end)
+    if !hasMark && !isRequired {
       // An earlier journal left this record at the same offset; the present one ended before it.
       unsafe memset(target, 0, PageLayout.byteCount)
       checksum = (end, header.checksumSeed &+ 1)
-    } else if unsafe main.keys.journal.open(sealed.pointer + 4, number: number, into: target) {
+      return
+    }
+    let isWhole = try ResultCode.ofCipher { () throws(CryptoError) in
+      hasMark
+        ? try unsafe main.keys.journal.open(sealed.pointer + 4, number: number, into: target)
+        : false
+    }
+    if isWhole {
       checksum = unsafe (end, JournalLayout.checksum(of: target, seed: header.checksumSeed))
-    } else if hasWritten || header.vouchesForRecords {
+    } else if hasWritten || isRequired {
       throw fail(.damagedJournal, page: number, SQLITE_IOERR_DATA)
     } else {
       // A torn tail, written before the database was changed: SQLite skips zeros with a wrong
@@ -163,9 +183,13 @@ extension JournalFile {
   }
 
   /// Whether the record whose page ends here was written into this header's segment.
-  private func hasMark(of header: JournalHeader, at end: Int64) -> Bool {
+  private func hasMark(of header: JournalHeader, at end: Int64) throws(ResultCode) -> Bool {
     var mark: UInt32 = 0
-    guard (try? unsafe base.read(&mark, 4, at: end)) != nil else { return false }
+    do throws(ResultCode) {
+      try unsafe base.read(&mark, 4, at: end)
+    } catch  where error.isShortRead {
+      return false  // the record is cut before its mark
+    }
     return UInt32(bigEndian: mark) == header.checksumSeed
   }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import VaultCrypto
 
 /// The rollback journal: sealed headers and page records, without checksums of plaintext.
 ///
@@ -28,6 +29,9 @@ final class JournalFile: SealedFile {
 
   /// Whether this handle wrote the journal: a record that does not open is then an error.
   private(set) var hasWritten = false
+
+  /// The end of the last record that this handle wrote since the first header; 0 if there is none.
+  private(set) var recordsEnd: Int64 = 0
 
   private var hasUnsynchronizedRecords = false
   private var announced: (offset: Int64, word: UInt32)?
@@ -75,6 +79,7 @@ final class JournalFile: SealedFile {
 
   override func truncate(to byteCount: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset >= byteCount }
+    recordsEnd = min(recordsEnd, byteCount)
     try base.truncate(to: byteCount)
   }
 
@@ -86,9 +91,10 @@ final class JournalFile: SealedFile {
 
   private func writeHeader(_ source: UnsafeRawPointer, at offset: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset >= offset }
+    recordsEnd = min(recordsEnd, offset)
     let words = unsafe JournalHeader.words(from: source + JournalLayout.encryptedOffset)
     guard words[4] == UInt32(PageLayout.byteCount) else {
-      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.otherPageSize, SQLITE_IOERR_WRITE)
     }
     let hasMagic = unsafe source.load(as: UInt8.self) != 0
     let header = JournalHeader(
@@ -109,10 +115,10 @@ final class JournalFile: SealedFile {
   }
 
   private func write(_ header: JournalHeader, byteCount: Int) throws(ResultCode) {
-    guard
-      unsafe header.seal(
+    try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe header.seal(
         into: sealed.pointer, cipher: main.keys.journal, nonces: &main.nonces)
-    else { throw fail(.inputOutput, SQLITE_IOERR_WRITE) }
+    }
     try unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 
@@ -121,6 +127,7 @@ final class JournalFile: SealedFile {
     guard let header = header(before: offset) else { throw ResultCode(SQLITE_IOERR_WRITE) }
     unsafe sealed.pointer.storeBigEndian(header.checksumSeed, at: 0)
     try unsafe base.write(sealed.pointer, 4, at: offset)
+    recordsEnd = max(recordsEnd, offset + 4)
   }
 
   /// The header of the segment that contains an offset.
@@ -131,6 +138,7 @@ final class JournalFile: SealedFile {
   /// Overwrites a header or a magic with zeros.
   private func erase(_ byteCount: Int, at offset: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset == offset }
+    recordsEnd = min(recordsEnd, offset)
     unsafe memset(sealed.pointer, 0, byteCount)
     try unsafe base.write(sealed.pointer, byteCount, at: offset)
   }
@@ -139,10 +147,11 @@ final class JournalFile: SealedFile {
     guard let announced, announced.offset == offset - 4 else {
       throw ResultCode(SQLITE_IOERR_WRITE)
     }
-    guard
-      unsafe main.keys.journal.seal(
+    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe main.keys.journal.seal(
         source, number: announced.word, into: sealed.pointer, nonces: &main.nonces)
-    else { throw fail(.reserveInUse, page: announced.word, SQLITE_IOERR_WRITE) }
+    }
+    guard hasRoom else { throw fail(.reserveInUse, page: announced.word, SQLITE_IOERR_WRITE) }
     hasUnsynchronizedRecords = true
     pageEnd = offset + Int64(PageLayout.byteCount)
     try unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)

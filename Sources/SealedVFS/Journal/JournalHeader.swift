@@ -1,4 +1,5 @@
 internal import Glibc
+internal import VaultCrypto
 
 /// A decrypted header of the rollback journal.
 struct JournalHeader {
@@ -50,12 +51,12 @@ struct JournalHeader {
   /// Seals the header into the first 68 bytes of `target`.
   func seal(
     into target: UnsafeMutableRawPointer, cipher: PageCipher, nonces: inout NonceSequence
-  ) -> Bool {
+  ) throws(CryptoError) {
     unsafe memset(target, 0, JournalLayout.sealedByteCount)
     unsafe Self.writeClearPart(count, to: target)
     let encrypted = unsafe target + JournalLayout.encryptedOffset
     for (index, word) in words.enumerated() { unsafe encrypted.storeBigEndian(word, at: 4 * index) }
-    return unsafe cipher.sealRecord(
+    try unsafe cipher.sealRecord(
       encrypted, byteCount: JournalLayout.encryptedByteCount, clear: target,
       sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
   }
@@ -63,10 +64,12 @@ struct JournalHeader {
 
 extension JournalHeader {
   /// Opens 68 bytes in place; nil if they do not authenticate.
-  init?(opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher) {
+  init?(
+    opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher
+  ) throws(CryptoError) {
     let encrypted = unsafe bytes + JournalLayout.encryptedOffset
     guard
-      unsafe cipher.openRecord(
+      try unsafe cipher.openRecord(
         encrypted, byteCount: JournalLayout.encryptedByteCount, clear: bytes,
         sealing: bytes + JournalLayout.sealingOffset),
       let count = unsafe Count(rawValue: bytes.load(fromByteOffset: 5, as: UInt8.self))

@@ -32,20 +32,20 @@ struct SuperJournal {
   /// - Parameters:
   ///   - path: the journal's full path, as SQLite writes it into a super-journal.
   ///   - vfs: the underlying VFS, which SQLite asks for the super-journal.
+  /// - Throws: the result code if a file cannot be read, but never the one of a short read.
   init(
     endOf journal: BaseFile, at path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) {
+  ) throws(ResultCode) {
     let limit = unsafe Int64(vfs.pointee.mxPathname)
-    guard let name = try? Self.name(atEndOf: journal, upTo: limit) else {
-      self.name = []
-      state = .refused("the end of the journal cannot be read")
-      return
+    do throws(ResultCode) {
+      name = try Self.name(atEndOf: journal, upTo: limit)
+    } catch {
+      throw error.isShortRead ? ResultCode(SQLITE_IOERR_READ) : error
     }
-    self.name = name
     if name.isEmpty {
       state = .notNamed
     } else if Self.isProper(name) {
-      state = unsafe Self.look(
+      state = try unsafe Self.look(
         for: (name + [0]).map { CChar(bitPattern: $0) }, listing: path, on: vfs)
     } else {
       state = .refused("the journal names a file that cannot be its super-journal")
@@ -88,40 +88,47 @@ struct SuperJournal {
   /// - Parameter name: with the zero byte that ends it.
   private static func look(
     for name: [CChar], listing path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> State {
+  ) throws(ResultCode) -> State {
     var status = stat()
     if unsafe lstat(name, &status) == 0 {
       guard status.st_mode & S_IFMT == S_IFREG else {
         return .refused("the super-journal that the journal names is not a regular file")
       }
     } else {
-      let isMissing = [ENOENT, ENOTDIR].contains(errno)
+      guard [ENOENT, ENOTDIR].contains(errno) else { throw ResultCode(SQLITE_IOERR_READ) }
       // Another VFS can keep its files outside the file system.
       var isThere: Int32 = 0
-      guard isMissing,
-        unsafe vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere) == SQLITE_OK
-      else { return .refused("the super-journal that the journal names cannot be read") }
+      try unsafe ResultCode.require(
+        vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere))
       if isThere == 0 { return .missing }
     }
-    return unsafe lists(path, in: name, on: vfs)
+    return try unsafe lists(path, in: name, on: vfs)
       ? .listing : .refused("the super-journal that the journal names does not list the journal")
   }
 
   /// Whether a super-journal lists a journal's path; each path ends with a zero byte.
   private static func lists(
     _ path: [UInt8], in name: [CChar], on vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> Bool {
+  ) throws(ResultCode) -> Bool {
+    // Without a name, "unix" would open a temporary file.
+    guard let filename = unsafe sqlite3_create_filename(name, "", "", 0, nil) else {
+      throw ResultCode(SQLITE_NOMEM)
+    }
     let file = unsafe BaseFile(vfs)
-    let filename = unsafe sqlite3_create_filename(name, "", "", 0, nil)
     defer {
       file.close()
       unsafe sqlite3_free_filename(filename)
     }
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_SUPER_JOURNAL
-    guard unsafe vfs.pointee.xOpen(vfs, filename, file.pointer, flags, nil) == SQLITE_OK,
-      let byteCount = try? file.byteCount(), (1...maximumByteCount).contains(byteCount),
-      let contents = try? file.bytes(Int(byteCount), at: 0)
-    else { return false }
+    try unsafe ResultCode.require(vfs.pointee.xOpen(vfs, filename, file.pointer, flags, nil))
+    let byteCount = try file.byteCount()
+    guard (1...maximumByteCount).contains(byteCount) else { return false }
+    let contents: [UInt8]
+    do throws(ResultCode) {
+      contents = try file.bytes(Int(byteCount), at: 0)
+    } catch  where error.isShortRead {
+      return false  // it has become shorter, as no super-journal does
+    }
     return contents.split(separator: 0, omittingEmptySubsequences: false).dropLast()
       .contains { $0.elementsEqual(path) }
   }

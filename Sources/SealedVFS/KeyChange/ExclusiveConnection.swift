@@ -119,10 +119,12 @@ extension ExclusiveConnection {
     under newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) {
-    guard let header = try? SealedHeader(fileID: file.keys.header.fileID, key: newKey) else {
+    guard newKey.byteCount == KeySource.keyByteCount else {
       throw SealedDatabaseError(
         .invalidArgument, path: path.string, detail: "a key must have 32 bytes")
     }
+    let header = try SealedHeader(
+      fileID: file.keys.header.fileID, newKey, at: path.string)
     // Compares the headers, because afterwards only they tell the keys apart.
     guard header != file.keys.header else {
       throw SealedDatabaseError(.sameKey, path: path.string)

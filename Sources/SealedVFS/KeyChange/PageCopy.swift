@@ -25,12 +25,14 @@ struct PageCopy: ~Copyable {
   init(
     _ source: MainFile, header: SealedHeader, key: borrowing SecretBytes
   ) throws(SealedDatabaseError) {
-    guard let cipher = try? PageCipher(.page, key: key, header: header) else {
-      throw SealedDatabaseError(.inputOutput, path: source.registered.path)
-    }
+    let path = source.registered.path
     let pageCount = try Self.pageCount(of: source)
+    do throws(CryptoError) {
+      cipher = try PageCipher(.page, key: key, header: header)
+    } catch {
+      throw SealedDatabaseError(error, path: path)
+    }
     self.source = source
-    self.cipher = cipher
     self.pageCount = pageCount
     opened = Scratch(byteCount: PageLayout.byteCount)
     sealed = Scratch(byteCount: PageLayout.byteCount * Self.pagesAtOnce)
@@ -39,7 +41,10 @@ struct PageCopy: ~Copyable {
   /// The size that page 1 states; bytes after it in the file do not belong to the database.
   private static func pageCount(of source: MainFile) throws(SealedDatabaseError) -> UInt32 {
     let path = source.registered.path
-    guard let byteCount = try? source.base.byteCount() else {
+    let byteCount: Int64
+    do throws(ResultCode) {
+      byteCount = try source.base.byteCount()
+    } catch {
       throw SealedDatabaseError(.inputOutput, path: path)
     }
     guard let held = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)), held > 0 else {
@@ -71,7 +76,7 @@ struct PageCopy: ~Copyable {
         sealed.pointer, byteCount, at: PageLayout.offset(ofPage: nextPageNumber))
     } catch {
       throw SealedDatabaseError(
-        error.value == SQLITE_IOERR_SHORT_READ ? .truncated : .inputOutput,
+        error.isShortRead ? .truncated : .inputOutput,
         path: source.registered.path)
     }
     var copied = [UInt8](repeating: 0, count: byteCount)
@@ -90,16 +95,27 @@ struct PageCopy: ~Copyable {
     let page = unsafe sealed.pointer + offset
     let isEmpty = unsafe UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
     if isEmpty || number == PageLayout.lockPageNumber { return }
-    guard unsafe source.keys.page.open(page, number: number, into: opened.pointer) else {
+    let path = source.registered.path
+    let isOpen = try translatingCryptoErrors(at: path) { () throws(CryptoError) in
+      try unsafe source.keys.page.open(page, number: number, into: opened.pointer)
+    }
+    guard isOpen else {
       if isFree(number) { return }
       throw SealedDatabaseError(.damagedPage, path: source.registered.path, pageNumber: number)
     }
-    let isSealed = unsafe copied.withUnsafeMutableBytes { bytes in
-      guard let start = bytes.baseAddress else { return false }
-      return unsafe cipher.seal(
-        opened.pointer, number: number, into: start + offset, nonces: &nonces)
+    let hasRoom: Bool
+    do throws(CryptoError) {
+      hasRoom = try unsafe copied.withUnsafeMutableBytes { bytes -> Result<Bool, CryptoError> in
+        guard let start = bytes.baseAddress else { return .success(false) }
+        return Result { () throws(CryptoError) in
+          try unsafe cipher.seal(
+            opened.pointer, number: number, into: start + offset, nonces: &nonces)
+        }
+      }.get()
+    } catch {
+      throw SealedDatabaseError(error, path: path)
     }
-    guard isSealed else {
+    guard hasRoom else {
       throw SealedDatabaseError(
         .reserveInUse, path: source.registered.path, pageNumber: number)
     }
@@ -115,6 +131,7 @@ struct PageCopy: ~Copyable {
     let found = FreePages { number in
       guard (1...pageCount).contains(number) else { return nil }
       var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
+      // Where the list cannot be read, no page counts as free, and the damaged page is an error.
       return (try? unsafe source.readPage(number, into: &page)) == nil ? nil : page
     }
     freePages = found.pages

@@ -25,8 +25,12 @@ extension SealedVFS {
     busyTimeout: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     let full = FilePath(try fullPath(path))
-    if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
-      if header.matches(key: oldKey) { throw SealedDatabaseError(.sameKey, path: full.string) }
+    if case .sealed(let header) = try inspect(full, over: base),
+      try header.matches(key: newKey, at: full.string)
+    {
+      if try header.matches(key: oldKey, at: full.string) {
+        throw SealedDatabaseError(.sameKey, path: full.string)
+      }
       // An earlier key change got this far; its rename might not be durable yet.
       try translatingFileErrors(fileSystem.synchronizeDirectory(full.containingDirectory))
       return nil

@@ -33,7 +33,9 @@ enum URIKey {
       ? source(values, path: unsafe String(cString: path)) : nil
     if let registered = unsafe KeyRegistry.find(database: path) { return registered }
     guard let source else {
-      if unsafe values["vfs"] != SealedVFS.name && !isSealedWithoutKey(path) { return nil }
+      if values["vfs"] != SealedVFS.name {
+        guard try unsafe isSealedWithoutKey(path) else { return nil }
+      }
       throw unsafe SealedDatabaseError(
         .keyNotNamed, path: String(cString: path),
         detail: namesKey ? "this program takes no keys that a URI names" : nil)
@@ -50,11 +52,11 @@ enum URIKey {
   /// This is checked only if keys can come from URIs.
   private static func isSealedWithoutKey(
     _ path: UnsafePointer<CChar>
-  ) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     guard isAllowed.load(ordering: .relaxed) else { return false }
-    switch try? unsafe SealedVFS.inspect(FilePath(String(cString: path))) {
+    switch try unsafe SealedVFS.inspect(FilePath(String(cString: path))) {
     case .sealed, .newerVersion: return true
-    case .absent, .empty, .plainSQLite, .foreign, nil: return false
+    case .absent, .empty, .plainSQLite, .foreign: return false
     }
   }
 

@@ -45,19 +45,38 @@ internal import VaultCrypto
   }
 
   /// Each mismatch is a different error.
+  ///
+  /// If the first bytes are damaged, the header of the page 1 in the log or the journal identifies the file. SQLite
+  /// restores or overrides the file's page 1 by that one.
   override func identify(_ identity: [UInt8]) throws(ResultCode) {
-    let header: SealedHeader
+    let path = registered.path
+    var fault = SealedDatabaseError(.wrongKey, path: path)
+    var found: SealedHeader?
     do throws(SealedDatabaseError) {
-      header = try FileInspection(firstBytes: identity).header(at: registered.path)
+      let header = try FileInspection(firstBytes: identity).header(at: path)
+      if try header.matches(key: registered.key, at: path) { found = header }
     } catch {
-      throw record(error, SQLITE_NOTADB)
+      fault = error
     }
-    guard header.matches(key: registered.key) else { throw fail(.wrongKey, SQLITE_NOTADB) }
-    if header != keys.header {
-      guard let keys = try? FileKeys(header: header, key: registered.key) else {
-        throw fail(.inputOutput, SQLITE_IOERR_READ)
+    do throws(SealedDatabaseError) {
+      if found == nil, [.notSealed, .wrongKey].contains(fault.code) {
+        found = try unsafe DatabaseFiles(path: path, vfs: registered.base)
+          .headerOfCopiedPageOne(under: registered.key)
       }
-      self.keys = keys
+    } catch {
+      throw record(error, SQLITE_IOERR_READ)
+    }
+    guard let found else {
+      throw record(fault, fault.code == .inputOutput ? SQLITE_NOMEM : SQLITE_NOTADB)
+    }
+    try use(found)
+  }
+
+  private func use(_ header: SealedHeader) throws(ResultCode) {
+    if header != keys.header {
+      keys = try ResultCode.ofCipher { () throws(CryptoError) in
+        try FileKeys(header: header, key: registered.key)
+      }
     }
     isIdentityKnown = true
   }
@@ -74,10 +93,9 @@ internal import VaultCrypto
     }
   }
 
-  override var hasFramesInLog: Bool {
+  override func hasFramesInLog() throws(ResultCode) -> Bool {
     guard let log = unsafe log else { return false }
-    guard let byteCount = try? log.base.byteCount() else { return true }
-    return byteCount > LogLayout.headerByteCount
+    return try log.base.byteCount() > LogLayout.headerByteCount
   }
 
   override func answerNoIdentity() -> ResultCode { fail(.notSealed, SQLITE_NOTADB) }
@@ -87,7 +105,7 @@ internal import VaultCrypto
     if isCheckpointing && !knowsPageOne { throw ResultCode(SQLITE_BUSY) }  // see mustKeepLog
     if !isIdentityKnown { try settleIdentity() }
     let offset = PageLayout.offset(ofPage: number)
-    if unsafe extendsFile(number, with: source) {
+    if try unsafe extendsFile(number, with: source) {
       // Sealed, the zeros would pass for what the page held. The journal can still have it.
       return try unsafe base.write(source, PageLayout.byteCount, at: offset)
     }
@@ -117,7 +135,7 @@ internal import VaultCrypto
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
     // A key change puts a new file in this one's place: the old one must not be read any more.
     if level == SQLITE_LOCK_SHARED && base.hasMoved {
-      try? base.unlock(SQLITE_LOCK_NONE)
+      try? base.unlock(SQLITE_LOCK_NONE)  // the replacement is the error to report
       throw fail(.fileReplaced, SQLITE_IOERR_LOCK)
     }
   }
@@ -151,6 +169,7 @@ internal import VaultCrypto
       offset == 0 && flags & SQLITE_SHM_LOCK != 0 && flags & SQLITE_SHM_EXCLUSIVE != 0
     // Another connection has the new file, and can delete the log that a commit here would be in.
     if takesWriteLock && base.hasMoved {
+      // The replacement is the error to report.
       try? super.lockShared(offset, count, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
       throw fail(.fileReplaced, SQLITE_READONLY_DBMOVED)
     }
@@ -214,10 +233,13 @@ extension MainFile {
     _ source: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) throws(ResultCode) {
     if number == 1 {
-      if unsafe !codec.hasRoom(in: source) { throw fail(.reserveInUse, SQLITE_IOERR_WRITE) }
+      if let fault = unsafe codec.fault(inPageOne: source) { throw fail(fault, SQLITE_IOERR_WRITE) }
       unsafe notePageOne(source)
     }
-    guard unsafe keys.page.seal(source, number: number, into: target, nonces: &nonces) else {
+    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe keys.page.seal(source, number: number, into: target, nonces: &nonces)
+    }
+    guard hasRoom else {
       throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }
   }
@@ -225,10 +247,13 @@ extension MainFile {
   /// Whether SQLite, before it rolls back, makes the file as long as it was: the last pages are lost.
   ///
   /// A transaction, or a record of the journal, can hold a page of zeros that belongs to the database.
-  private func extendsFile(_ number: UInt32, with source: UnsafeRawPointer) -> Bool {
+  private func extendsFile(
+    _ number: UInt32, with source: UnsafeRawPointer
+  ) throws(ResultCode) -> Bool {
     guard let pageCount = rollbackPageCount else { return false }
     rollbackPageCount = nil
-    guard number == pageCount, let byteCount = try? base.byteCount() else { return false }
+    guard number == pageCount else { return false }
+    let byteCount = try base.byteCount()
     return unsafe byteCount <= PageLayout.offset(ofPage: number)
       && UnsafeRawBufferPointer(start: source, count: PageLayout.byteCount).isZero
   }

@@ -21,33 +21,35 @@ struct MessageCipher {
   /// Encrypts a message into `target`, which can be the same memory.
   ///
   /// - Parameter sealing: gets the nonce and the tag.
-  /// - Returns: false if the library failed.
+  /// - Throws: `libraryFailure`.
   func seal(
     _ message: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
     sealing: UnsafeMutableRawPointer, authenticating data: UnsafeRawBufferPointer,
     nonces: inout NonceSequence
-  ) -> Bool {
+  ) throws(CryptoError) {
     unsafe nonces.writeNext(to: sealing)
     let nonce = unsafe UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount)
     let tag = unsafe UnsafeMutableRawBufferPointer(
       start: sealing + Self.nonceByteCount, count: Self.tagByteCount)
-    return
-      (try? unsafe cipher.seal(
-        message, into: target, nonce: nonce, authenticating: data, tag: tag)) != nil
+    try unsafe cipher.seal(message, into: target, nonce: nonce, authenticating: data, tag: tag)
   }
 
   /// Decrypts a message into `target`, which can be the same memory.
   ///
   /// - Returns: false if the message does not authenticate; `target` is then wiped.
+  /// - Throws: `libraryFailure`, which says nothing about the message.
   func open(
     _ message: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
     sealing: UnsafeRawPointer, authenticating data: UnsafeRawBufferPointer
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     let nonce = unsafe UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount)
     let tag = unsafe UnsafeRawBufferPointer(
       start: sealing + Self.nonceByteCount, count: Self.tagByteCount)
-    return
-      (try? unsafe cipher.open(
-        message, into: target, nonce: nonce, authenticating: data, tag: tag)) != nil
+    do throws(CryptoError) {
+      try unsafe cipher.open(message, into: target, nonce: nonce, authenticating: data, tag: tag)
+      return true
+    } catch  where error.code == .authenticationFailed {
+      return false
+    }
   }
 }

@@ -33,22 +33,23 @@ final class PageCipher: PageCodec {
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     guard unsafe hasFreeReserve(page) else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: SealedHeader.byteCount) }
-    return unsafe cipher.seal(
+    try unsafe cipher.seal(
       UnsafeRawBufferPointer(start: page + start, count: PageLayout.contentByteCount - start),
       into: target + start, sealing: target + PageLayout.contentByteCount,
       authenticating: additionalData(page: number), nonces: &nonces)
+    return true
   }
 
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     let start = contentStart(number)
     guard
-      unsafe cipher.open(
+      try unsafe cipher.open(
         UnsafeRawBufferPointer(start: sealed + start, count: PageLayout.contentByteCount - start),
         into: target + start, sealing: sealed + PageLayout.contentByteCount,
         authenticating: additionalData(page: number))
@@ -66,8 +67,8 @@ final class PageCipher: PageCodec {
   func sealRecord(
     _ message: UnsafeMutableRawPointer, byteCount: Int, clear: UnsafeRawPointer,
     sealing: UnsafeMutableRawPointer, nonces: inout NonceSequence
-  ) -> Bool {
-    unsafe cipher.seal(
+  ) throws(CryptoError) {
+    try unsafe cipher.seal(
       UnsafeRawBufferPointer(start: message, count: byteCount), into: message, sealing: sealing,
       authenticating: additionalData(record: clear), nonces: &nonces)
   }
@@ -76,8 +77,8 @@ final class PageCipher: PageCodec {
   func openRecord(
     _ message: UnsafeMutableRawPointer, byteCount: Int, clear: UnsafeRawPointer,
     sealing: UnsafeRawPointer
-  ) -> Bool {
-    unsafe cipher.open(
+  ) throws(CryptoError) -> Bool {
+    try unsafe cipher.open(
       UnsafeRawBufferPointer(start: message, count: byteCount), into: message, sealing: sealing,
       authenticating: additionalData(record: clear))
   }
@@ -116,19 +117,21 @@ protocol PageCodec: AnyObject {
   ///
   /// - Parameter nonces: the connection's nonces; a format with another kind of nonce draws its
   ///   own.
-  /// - Returns: false if the library failed, or the reserved bytes are not zero. Data that SQLite
-  ///   keeps there would be lost, and its log checksums would no longer match.
+  /// - Returns: false if the reserved bytes are not zero. Data that SQLite keeps there would be
+  ///   lost, and its log checksums would no longer match.
+  /// - Throws: `libraryFailure`.
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
-  ) -> Bool
+  ) throws(CryptoError) -> Bool
 
   /// Opens a page into `target` as SQLite knows it, reserved bytes zero.
   ///
   /// - Returns: false if the page does not authenticate; `target` is then all zeros.
+  /// - Throws: `libraryFailure`, which says nothing about the page.
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Bool
+  ) throws(CryptoError) -> Bool
 }
 
 extension PageCodec {
@@ -152,13 +155,13 @@ extension PageCodec {
     unsafe memset(page + PageLayout.byteCount - count, 0, count)
   }
 
-  /// Whether page 1 states pages of 4096 bytes and this format's reserved bytes.
+  /// The reason to refuse a page 1: it states another page size than 4096, or other reserved bytes than this format's.
   ///
   /// SQLite writes a page of zeros when it only extends the file.
-  func hasRoom(in page: UnsafeRawPointer) -> Bool {
+  func fault(inPageOne page: UnsafeRawPointer) -> SealedDatabaseError.Code? {
     let bytes = unsafe UnsafeRawBufferPointer(start: page, count: 100)
-    if unsafe bytes.isZero { return true }
-    return unsafe bytes[16] == 0x10 && bytes[17] == 0x00
-      && bytes[20] == UInt8(format.reservedByteCount)
+    if unsafe bytes.isZero { return nil }
+    if unsafe bytes[16] != 0x10 || bytes[17] != 0x00 { return .otherPageSize }
+    return unsafe bytes[20] == UInt8(format.reservedByteCount) ? nil : .reserveInUse
   }
 }

@@ -1,5 +1,6 @@
 internal import CSQLite
 internal import Glibc
+internal import VaultCrypto
 
 /// A database file of any format: it reads and writes whole pages, and answers SQLite's few short
 /// reads.
@@ -23,7 +24,7 @@ class PagedFile: SealedFile {
   var knowsPageOne = false
 
   /// Whether pages that the file lacks can be in its log.
-  var hasFramesInLog: Bool { false }
+  func hasFramesInLog() throws(ResultCode) -> Bool { false }
 
   /// One sealed page, and one opened page for short reads.
   let sealed = Scratch(byteCount: PageLayout.byteCount)
@@ -74,14 +75,14 @@ class PagedFile: SealedFile {
       return try unsafe readPart(of: target, byteCount, at: offset)
     }
     try unsafe readPage(number, into: target)
-    if number == 1 { unsafe noteTruncation(page: target) }
+    if number == 1 { try unsafe noteTruncation(page: target) }
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) throws(ResultCode) {
     guard byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) else {
-      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.otherPageSize, SQLITE_IOERR_WRITE)
     }
     readAhead.forget()
     try unsafe writePage(number, from: source)
@@ -104,10 +105,16 @@ class PagedFile: SealedFile {
     try base.lockShared(offset, count, flags)
   }
 
+  /// Truncates the file, but keeps the page in which it would end.
+  ///
+  /// A backup from smaller pages truncates the database to their length, in the middle of a page.
   override func truncate(to byteCount: Int64) throws(ResultCode) {
     readAhead.forget()
     if byteCount == 0 { isIdentityKnown = false }
-    try base.truncate(to: byteCount)
+    let rest = byteCount % Int64(PageLayout.byteCount)
+    if rest == 0 { return try base.truncate(to: byteCount) }
+    let wholeByteCount = byteCount - rest + Int64(PageLayout.byteCount)
+    if try base.byteCount() > wholeByteCount { try base.truncate(to: wholeByteCount) }
   }
 
   override func byteCount() throws(ResultCode) -> Int64 {
@@ -126,7 +133,7 @@ extension PagedFile {
     }
     do throws(ResultCode) {
       try unsafe base.read(sealed.pointer, PageLayout.byteCount, at: offset)
-    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+    } catch  where error.isShortRead {
       try unsafe answerShortRead(of: number, into: target)
     }
     try unsafe openPage(sealed.pointer, number, into: target)
@@ -139,9 +146,16 @@ extension PagedFile {
       try unsafe checkIdentity(
         number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
     }
-    guard unsafe codec.open(sealed, number: number, into: target) else {
-      throw answerDamage(of: number)
-    }
+    // A copy of page 1 in the log or the journal has identified a file with another header.
+    let hasOtherHeader =
+      unsafe number == 1 && memcmp(sealed, codec.identity, codec.identity.count) != 0
+    let isWhole =
+      hasOtherHeader
+      ? false
+      : try ResultCode.ofCipher { () throws(CryptoError) in
+        try unsafe codec.open(sealed, number: number, into: target)
+      }
+    guard isWhole else { throw answerDamage(of: number) }
     if number == 1 { unsafe notePageOne(target) }
   }
 
@@ -218,7 +232,7 @@ extension PagedFile {
     }
     do throws(ResultCode) {
       try unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
-    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+    } catch  where error.isShortRead {
       throw answerNoIdentity()
     }
     try unsafe identify(Array(opened.bytes(0..<PageLayout.identityByteCount)))
@@ -227,10 +241,9 @@ extension PagedFile {
   /// Records why SQLite will refuse a file that is shorter than page 1 states.
   ///
   /// Nothing is recorded if the log has frames, because the missing pages can be there.
-  func noteTruncation(page: UnsafeRawPointer) {
-    guard let pageCount = unsafe page.statedPageCount, !hasFramesInLog,
-      let byteCount = try? base.sealedByteCount(),
-      byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
+  func noteTruncation(page: UnsafeRawPointer) throws(ResultCode) {
+    guard let pageCount = unsafe page.statedPageCount, try !hasFramesInLog(),
+      try base.sealedByteCount() < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }
     fail(.truncated, page: pageCount, SQLITE_CORRUPT)
   }

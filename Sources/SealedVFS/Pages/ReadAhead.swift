@@ -5,7 +5,8 @@ internal import Glibc
 /// They are kept sealed, as on disk, and no longer than SQLite can keep a page of its own. The
 /// owner discards them at each change of a lock and at each write.
 @safe struct ReadAhead: ~Copyable {
-  private static let count: Int64 = 32
+  /// As many pieces as one call of "unix" can read.
+  private let count: Int64
   /// The number of consecutive reads that make a scan.
   private static let scanLength = 4
 
@@ -21,7 +22,8 @@ internal import Glibc
   init(of byteCount: Int, from start: Int64 = 0) {
     self.byteCount = byteCount
     self.start = start
-    memory = Scratch(byteCount: Int(Self.count) * byteCount)
+    count = Int64(BaseFile.maximumTransferByteCount / byteCount)
+    memory = Scratch(byteCount: Int(count) * byteCount)
   }
 
   /// The piece at an offset, if it is in memory or the file is being read in order; nil otherwise.
@@ -31,12 +33,15 @@ internal import Glibc
       consecutiveCount = index == next ? consecutiveCount + 1 : 0
       next = index + 1
       guard consecutiveCount >= Self.scanLength else { return nil }
-      guard (try? unsafe base.read(memory.pointer, memory.byteCount, at: offset)) != nil else {
+      do throws(ResultCode) {
+        try unsafe base.read(memory.pointer, memory.byteCount, at: offset)
+      } catch {
+        // The end of the file, or a failure: the caller reads the one piece, and reports its failure.
         held = 0..<0
-        consecutiveCount = -Int(Self.count)  // the end of the file
+        consecutiveCount = -Int(count)
         return nil
       }
-      held = index..<index + Self.count
+      held = index..<index + count
       next = held.upperBound
     }
     return unsafe UnsafeRawPointer(memory.pointer + Int(index - held.lowerBound) * byteCount)

@@ -17,16 +17,16 @@ public final class SealedPageLoop {
     let key = SecretBytes.random(byteCount: 32)
     cipher = try PageCipher(
       .page, key: key, header: SealedHeader(fileID: Array(repeating: 1, count: 8), key: key))
-    _ = seal(count: Self.pagesPerRun)
+    _ = try seal(count: Self.pagesPerRun)
   }
 
   /// Seals `count` pages; returns false if one failed.
-  public func seal(count: Int) -> Bool {
+  public func seal(count: Int) throws(CryptoError) -> Bool {
     for index in 0..<count {
       let slot = index % Self.pagesPerRun
       if slot == 0 { nonces.end() }
       guard
-        unsafe cipher.seal(
+        try unsafe cipher.seal(
           page.pointer, number: UInt32(slot + 2),
           into: sealed.pointer + slot * PageLayout.byteCount, nonces: &nonces)
       else { return false }
@@ -35,11 +35,11 @@ public final class SealedPageLoop {
   }
 
   /// Opens `count` of the pages sealed last; returns false if one failed.
-  public func open(count: Int) -> Bool {
+  public func open(count: Int) throws(CryptoError) -> Bool {
     for index in 0..<count {
       let slot = index % Self.pagesPerRun
       guard
-        unsafe cipher.open(
+        try unsafe cipher.open(
           sealed.pointer + slot * PageLayout.byteCount, number: UInt32(slot + 2),
           into: page.pointer)
       else { return false }

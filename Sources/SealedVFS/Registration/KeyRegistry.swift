@@ -6,6 +6,23 @@ internal import VaultCrypto
 enum KeyRegistry {
   private static let entries = Mutex<[String: [RegisteredKey]]>([:])
 
+  /// The number of keys in memory by the path of their database: registered ones, and those of open files.
+  private static let keyCounts = Mutex<[String: Int]>([:])
+
+  fileprivate static func noteKey(at path: String) {
+    keyCounts.withLock { $0[path, default: 0] += 1 }
+  }
+
+  fileprivate static func noteRelease(at path: String) {
+    keyCounts.withLock { counts in
+      let count = (counts[path] ?? 1) - 1
+      counts[path] = count > 0 ? count : nil
+    }
+  }
+
+  /// Whether a key is registered for a database, or a sealed file is open at its path.
+  static func isInUse(_ path: String) -> Bool { keyCounts.withLock { $0[path] != nil } }
+
   static func add(_ registered: RegisteredKey) {
     entries.withLock { $0[registered.path, default: []].append(registered) }
   }
@@ -153,7 +170,10 @@ public final class KeyRegistration: Sendable {
     unsafe self.base = base
     self.newFileID = newFileID
     self.emptyFile = emptyFile
+    KeyRegistry.noteKey(at: path)
   }
+
+  deinit { KeyRegistry.noteRelease(at: path) }
 
   var discardedTail: DiscardedLogTail? { lastDiscardedTail.withLock { $0 } }
 

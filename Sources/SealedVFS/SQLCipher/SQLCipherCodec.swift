@@ -26,7 +26,7 @@ final class SQLCipherCodec: PageCodec {
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     guard unsafe hasFreeReserve(page) else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: identity.count) }
@@ -34,39 +34,33 @@ final class SQLCipherCodec: PageCodec {
     unsafe RandomSource.system.fill(
       UnsafeMutableRawBufferPointer(
         start: target + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount))
-    do throws(CryptoError) {
-      try unsafe cipher.encrypt(
-        UnsafeRawBufferPointer(
-          start: page + start, count: SQLCipherLayout.contentByteCount - start),
-        into: target + start, iv: iv(of: target))
-      try unsafe writeCode(of: target, number, to: target + SQLCipherLayout.codeOffset)
-      return true
-    } catch {
-      return false
-    }
+    try unsafe cipher.encrypt(
+      UnsafeRawBufferPointer(
+        start: page + start, count: SQLCipherLayout.contentByteCount - start),
+      into: target + start, iv: iv(of: target))
+    try unsafe writeCode(of: target, number, to: target + SQLCipherLayout.codeOffset)
+    return true
   }
 
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     let start = contentStart(number)
-    do throws(CryptoError) {
-      try unsafe writeCode(of: sealed, number, to: found.pointer)
-      let stored = unsafe UnsafeRawBufferPointer(
-        start: sealed + SQLCipherLayout.codeOffset, count: SQLCipherLayout.codeByteCount)
-      guard
-        isEqualInConstantTime(
-          unsafe RawSpan(_unsafeBytes: stored),
-          unsafe RawSpan(_unsafeBytes: found.bytes(0..<SQLCipherLayout.codeByteCount)))
-      else { throw CryptoError(.authenticationFailed, in: "SQLCipher page") }
-      try unsafe cipher.decrypt(
-        UnsafeRawBufferPointer(
-          start: sealed + start, count: SQLCipherLayout.contentByteCount - start),
-        into: target + start, iv: iv(of: sealed))
-    } catch {
+    try unsafe writeCode(of: sealed, number, to: found.pointer)
+    let stored = unsafe UnsafeRawBufferPointer(
+      start: sealed + SQLCipherLayout.codeOffset, count: SQLCipherLayout.codeByteCount)
+    guard
+      isEqualInConstantTime(
+        unsafe RawSpan(_unsafeBytes: stored),
+        unsafe RawSpan(_unsafeBytes: found.bytes(0..<SQLCipherLayout.codeByteCount)))
+    else {
       unsafe memset(target, 0, PageLayout.byteCount)
       return false
     }
+    try unsafe cipher.decrypt(
+      UnsafeRawBufferPointer(
+        start: sealed + start, count: SQLCipherLayout.contentByteCount - start),
+      into: target + start, iv: iv(of: sealed))
     unsafe complete(target, number: number)
     return true
   }

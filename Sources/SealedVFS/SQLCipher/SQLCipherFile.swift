@@ -8,7 +8,7 @@ internal import VaultCrypto
 /// is not the whole database, and reading is refused.
 final class SQLCipherFile: PagedFile {
   /// Whether the file was empty when it was opened; only such a file can be written.
-  private var isNew = false
+  private(set) var isNew = false
 
   /// Unused: this format draws its own initialization vectors.
   private var nonces = NonceSequence()
@@ -20,11 +20,8 @@ final class SQLCipherFile: PagedFile {
   }
 
   /// Finds out whether the file is new, after it was opened.
-  ///
-  /// - Returns: whether SQLite can write to it.
-  func checkWriteAccess() -> Bool {
-    isNew = (try? base.byteCount()) == 0
-    return isNew
+  func learnWhetherNew() throws(ResultCode) {
+    isNew = try base.byteCount() == 0
   }
 
   override func identify(_ identity: [UInt8]) throws(ResultCode) {
@@ -53,10 +50,13 @@ final class SQLCipherFile: PagedFile {
 
   override func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
     guard isNew else { throw ResultCode(SQLITE_READONLY) }
-    if number == 1, unsafe !codec.hasRoom(in: source) {
-      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    if number == 1, let fault = unsafe codec.fault(inPageOne: source) {
+      throw fail(fault, SQLITE_IOERR_WRITE)
     }
-    guard unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces) else {
+    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
+    }
+    guard hasRoom else {
       throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }
     isIdentityKnown = isIdentityKnown || number == 1
@@ -70,7 +70,7 @@ final class SQLCipherFile: PagedFile {
     do throws(SealedDatabaseError) {
       try unsafe DatabaseFiles(path: registered.path, vfs: registered.base).requireClosed()
     } catch {
-      try? base.unlock(SQLITE_LOCK_NONE)
+      try? base.unlock(SQLITE_LOCK_NONE)  // the reason for the refusal is the error to report
       throw record(error, SQLITE_IOERR_LOCK)
     }
   }
@@ -97,8 +97,11 @@ extension SealedVFS {
     if let given = key.salt, given != salt {
       throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: path)
     }
-    guard let pageKey = try? key.pageKey(salt: salt) else {
-      throw SealedDatabaseError(.inputOutput, path: path, detail: "the key cannot be derived")
+    let pageKey: SecretBytes
+    do throws(CryptoError) {
+      pageKey = try key.pageKey(salt: salt)
+    } catch {
+      throw SealedDatabaseError(error, path: path)
     }
     return unsafe KeyRegistration(
       RegisteredKey(
@@ -113,9 +116,10 @@ extension SealedVFS {
     guard let file = try files.open() else { return nil }
     let byteCount = try file.byteCount()
     if byteCount == 0 { return nil }
-    guard byteCount >= Int64(PageLayout.byteCount),
-      let bytes = file.bytes(SQLCipherLayout.saltByteCount, at: 0)
-    else { throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: files.path) }
+    guard byteCount >= Int64(PageLayout.byteCount) else {
+      throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: files.path)
+    }
+    let bytes = try file.bytes(SQLCipherLayout.saltByteCount, at: 0)
     if bytes == PageLayout.plainIdentity {
       throw SealedDatabaseError(.plainDatabase, path: files.path)
     }

@@ -15,18 +15,20 @@ final class TemporaryCipher {
   }
 
   /// Seals 4096 bytes into a block of 4136.
-  func seal(_ content: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
-  {
-    unsafe cipher.seal(
+  func seal(
+    _ content: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer
+  ) throws(CryptoError) {
+    try unsafe cipher.seal(
       UnsafeRawBufferPointer(start: content, count: TemporaryLayout.contentByteCount),
       into: target, sealing: target + TemporaryLayout.contentByteCount,
       authenticating: additionalData(of: block), nonces: &nonces)
   }
 
   /// Opens a block of 4136 bytes into 4096, which are wiped if it returns false.
-  func open(_ sealed: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
-  {
-    unsafe cipher.open(
+  func open(
+    _ sealed: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer
+  ) throws(CryptoError) -> Bool {
+    try unsafe cipher.open(
       UnsafeRawBufferPointer(start: sealed, count: TemporaryLayout.contentByteCount),
       into: target, sealing: sealed + TemporaryLayout.contentByteCount,
       authenticating: additionalData(of: block))

@@ -1,6 +1,7 @@
 internal import CSQLite
 internal import Glibc
 internal import Synchronization
+internal import VaultCrypto
 
 /// A temporary file of SQLite's, which lives no longer than its connection.
 ///
@@ -133,15 +134,16 @@ final class TemporaryFile: OpenFile {
     } catch  where error.value == SQLITE_IOERR_SHORT_READ {
       throw ResultCode(SQLITE_IOERR_DATA)  // a written block is missing: that is damage
     }
-    guard unsafe cipher.open(sealed.pointer, block: block, into: target) else {
-      throw ResultCode(SQLITE_IOERR_DATA)
+    let isWhole = try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe cipher.open(sealed.pointer, block: block, into: target)
     }
+    guard isWhole else { throw ResultCode(SQLITE_IOERR_DATA) }
   }
 
   private func seal(_ source: UnsafeRawPointer, as block: Int64) throws(ResultCode) {
-    if cipher == nil { cipher = try? TemporaryCipher() }
-    guard let cipher, unsafe cipher.seal(source, block: block, into: sealed.pointer) else {
-      throw ResultCode(SQLITE_IOERR_WRITE)
+    try ResultCode.ofCipher { () throws(CryptoError) in
+      if cipher == nil { cipher = try TemporaryCipher() }
+      try unsafe cipher?.seal(source, block: block, into: sealed.pointer)
     }
     try unsafe base.write(
       sealed.pointer, TemporaryLayout.blockByteCount,

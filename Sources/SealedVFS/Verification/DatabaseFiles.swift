@@ -65,8 +65,8 @@ extension DatabaseFiles {
       throw SealedDatabaseError(.notClosed, path: path, detail: "\(log.path) holds changes")
     }
     // SQLite zeroes the start of a journal that is finished.
-    if let journal = try journal(), try journal.byteCount() > 0,
-      journal.bytes(8, at: 0)?.allSatisfy({ $0 == 0 }) != true
+    if let journal = try journal(), case let byteCount = try journal.byteCount(), byteCount > 0,
+      try journal.bytes(Int(min(byteCount, 8)), at: 0).contains(where: { $0 != 0 })
     {
       throw SealedDatabaseError(
         .notClosed, path: path, detail: "\(journal.path) holds an unfinished transaction")

@@ -24,7 +24,8 @@ public enum FileInspection: Sendable, Equatable {
     key: borrowing SecretBytes, at path: FilePath, exists: Bool
   ) throws(SealedDatabaseError) {
     if !exists && (self == .absent || self == .empty) { return }
-    guard try header(at: path.string).matches(key: key) else {
+    let header = try header(at: path.string)
+    guard try header.matches(key: key, at: path.string) else {
       throw SealedDatabaseError(.wrongKey, path: path.string)
     }
   }
@@ -78,9 +79,6 @@ extension SealedVFS {
     let byteCount = try file.byteCount()
     if byteCount == 0 { return .empty }
     if byteCount < SealedHeader.byteCount { return .foreign }
-    guard let header = file.bytes(SealedHeader.byteCount, at: 0) else {
-      throw SealedDatabaseError(.inputOutput, path: files.path)
-    }
-    return FileInspection(firstBytes: header)
+    return FileInspection(firstBytes: try file.bytes(SealedHeader.byteCount, at: 0))
   }
 }

@@ -11,7 +11,6 @@ struct ImageIdentity {
 
   /// The number of pages to try under a guessed id.
   private static let probedPageCount: UInt32 = 32
-  private static let probedRecordCount: Int64 = 4096
 
   /// Finds the identity of the file.
   ///
@@ -22,23 +21,23 @@ struct ImageIdentity {
   ) throws(SealedDatabaseError) {
     var bytes = [UInt8](repeating: 0, count: SealedHeader.byteCount)
     if try file.byteCount() >= SealedHeader.byteCount {
-      guard let found = file.bytes(SealedHeader.byteCount, at: 0) else {
-        throw SealedDatabaseError(.inputOutput, path: file.path)
-      }
-      bytes = found
+      bytes = try file.bytes(SealedHeader.byteCount, at: 0)
     }
     let kind = FileInspection(firstBytes: bytes)
     if case .sealed(let header) = kind, fileID == nil || fileID == header.fileID,
-      header.matches(key: key), let keys = try? FileKeys(header: header, key: key)
+      try header.matches(key: key, at: file.path)
     {
-      (self.keys, isHeaderDamaged) = (keys, false)
+      (keys, isHeaderDamaged) = (try FileKeys(header, key, at: file.path), false)
       return
     }
     if fileID == nil { try Self.requireNoOtherFormat(kind, file) }
     let candidates =
-      fileID.map { [$0] } ?? [Array(bytes[8...])] + Self.fileIDs(beside: files)
+      if let fileID { [fileID] } else {
+        try [Array(bytes[8...])] + files.copiesOfPageOne { _ in true }.map(\.header.fileID)
+      }
     for candidate in candidates {
-      guard let keys = Self.keys(candidate, key) else { continue }
+      let header = try SealedHeader(fileID: candidate, key, at: file.path)
+      let keys = try FileKeys(header, key, at: file.path)
       let isRight =
         try fileID == nil
         ? Self.opensAnyPage(keys, file, pageCount: Self.probedPageCount)
@@ -61,11 +60,6 @@ struct ImageIdentity {
     case .plainSQLite, .newerVersion: _ = try kind.header(at: file.path)
     case .sealed, .foreign, .absent, .empty: break
     }
-  }
-
-  private static func keys(_ fileID: [UInt8], _ key: borrowing SecretBytes) -> FileKeys? {
-    guard let header = try? SealedHeader(fileID: fileID, key: key) else { return nil }
-    return try? FileKeys(header: header, key: key)
   }
 
   /// Whether a file with another header is the database with this id and key nevertheless.
@@ -92,16 +86,21 @@ struct ImageIdentity {
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let frameCount = LogLayout.frameCount(inFileOf: try log.byteCount())
+    var isUnreadable = false
     for number in 0..<UInt32(clamping: frameCount) {
       let offset = LogLayout.offset(ofFrame: number + 1)
-      guard unsafe log.read(frame.pointer, frame.byteCount, at: offset) else { continue }
-      let pageNumber = unsafe frame.pointer.bigEndianWord(at: 0)
-      if unsafe keys.page.open(
-        frame.pointer + LogLayout.frameHeaderByteCount, number: pageNumber, into: page.pointer)
-      {
-        return true
+      guard unsafe log.read(frame.pointer, frame.byteCount, at: offset) else {
+        isUnreadable = true
+        continue
       }
+      let pageNumber = unsafe frame.pointer.bigEndianWord(at: 0)
+      let (sealed, target) = unsafe (frame.pointer + LogLayout.frameHeaderByteCount, page.pointer)
+      let isOpen = try translatingCryptoErrors(at: log.path) { () throws(CryptoError) in
+        try unsafe keys.page.open(sealed, number: pageNumber, into: target)
+      }
+      if isOpen { return true }
     }
+    if isUnreadable { throw SealedDatabaseError(.inputOutput, path: log.path) }
     return false
   }
 
@@ -112,41 +111,19 @@ struct ImageIdentity {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let pageCount = UInt32(clamping: try file.byteCount() / Int64(PageLayout.byteCount))
+    var isUnreadable = false
     for index in 0..<min(pageCount, maximumPageCount) {
       let number = index + 1
       let offset = PageLayout.offset(ofPage: number)
-      if unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset)
-        && keys.page.open(sealed.pointer, number: number, into: page.pointer)
-      {
-        return true
+      guard unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset) else {
+        isUnreadable = true
+        continue
       }
+      if try keys.opens(sealed, number, into: page, at: file.path) { return true }
     }
+    // The page that cannot be read could be the one that opens.
+    if isUnreadable { throw SealedDatabaseError(.inputOutput, path: file.path) }
     return false
-  }
-
-  /// The file ids in copies of page 1 in the log and the journal.
-  private static func fileIDs(beside files: DatabaseFiles) -> [[UInt8]] {
-    let places = [
-      (
-        try? files.log(), LogLayout.headerByteCount, LogLayout.frameHeaderByteCount,
-        LogLayout.frameByteCount
-      ),
-      (try? files.journal(), JournalLayout.headerByteCount, 4, JournalLayout.recordByteCount),
-    ]
-    return places.compactMap { file, first, before, step in
-      guard let file, let end = try? file.byteCount() else { return nil }
-      for index in 0..<probedRecordCount {
-        let offset = Int64(first) + index * Int64(step)
-        let count = before + SealedHeader.byteCount
-        guard offset + Int64(count) <= end, let bytes = file.bytes(count, at: offset) else { break }
-        if bytes.bigEndianWord(at: 0) == 1,
-          case .sealed(let header) = FileInspection(firstBytes: Array(bytes[before...]))
-        {
-          return header.fileID
-        }
-      }
-      return nil
-    }
   }
 
   /// Whether the database is in WAL mode (byte 18 or 19 of page 1 is 2), or page 1 does not open.
@@ -157,7 +134,7 @@ struct ImageIdentity {
     let page = Scratch(byteCount: PageLayout.byteCount)
     guard try file.byteCount() >= PageLayout.byteCount,
       unsafe file.read(sealed.pointer, PageLayout.byteCount, at: 0),
-      unsafe keys.page.open(sealed.pointer, number: 1, into: page.pointer)
+      try keys.opens(sealed, 1, into: page, at: file.path)
     else { return true }
     return unsafe page.bytes(18..<20).contains(2)
   }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import VaultCrypto
 
 /// The contents of a rollback journal, read as SQLite's rollback would read them.
 struct JournalScan {
@@ -22,29 +23,38 @@ struct JournalScan {
     // Bytes after the end of the file count as zeros.
     unsafe memset(header.pointer, 0, header.byteCount)
     let sealedByteCount = Int(min(byteCount, Int64(JournalLayout.sealedByteCount)))
-    guard sealedByteCount > 0, unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
+    guard sealedByteCount > 0 else {
       report.state = .finished
       return
+    }
+    guard unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
+      throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     if isReservedElsewhere {
       report.state = .inUse
       return
     }
-    switch unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal) {
+    let state = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+      try unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal)
+    }
+    switch state {
     case .foreign: report.state = .foreign
     case .damaged: report.state = .damaged
     case .finished:
       report.state = .finished
-      report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
+      report.unusedRecordCount = try Self.recordCount(in: file, byteCount, keys)
     case .hot:
-      evaluate(file.superJournal)
+      evaluate(try file.superJournal())
       if report.lacksSuperJournal {
-        report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
-      } else if let first = unsafe JournalHeader(
-        opening: header.pointer, at: 0, cipher: keys.journal)
-      {
+        report.unusedRecordCount = try Self.recordCount(in: file, byteCount, keys)
+        return
+      }
+      let first = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+        try unsafe JournalHeader(opening: header.pointer, at: 0, cipher: keys.journal)
+      }
+      if let first {
         pageCount = first.originalPageCount
-        read(file, byteCount, first, header, keys)
+        try read(file, byteCount, first, header, keys)
       } else {
         report.state = .damaged
       }
@@ -67,25 +77,24 @@ struct JournalScan {
   /// The number of records that open, independent of the headers.
   ///
   /// If a record does not open, its offset holds a header, or the record is damaged.
-  private static func recordCount(in file: LockedInputFile, _ byteCount: Int64, _ keys: FileKeys)
-    -> Int
-  {
+  private static func recordCount(
+    in file: LockedInputFile, _ byteCount: Int64, _ keys: FileKeys
+  ) throws(SealedDatabaseError) -> Int {
     let record = Scratch(byteCount: JournalLayout.recordByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
-    func opens(at offset: Int64) -> Bool {
+    func opens(at offset: Int64) throws(SealedDatabaseError) -> Bool {
       guard unsafe file.read(record.pointer, record.byteCount, at: offset) else { return false }
-      let number = unsafe record.pointer.bigEndianWord(at: 0)
-      return unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer)
+      return try Self.opens(record, file, keys, into: page)
     }
     let step = Int64(JournalLayout.headerByteCount)
     var count = 0
     var offset = step
     while offset + recordByteCount <= byteCount {
-      if opens(at: offset) {
+      if try opens(at: offset) {
         count += 1
       } else {
         let next = placeOfHeader(after: offset) + step
-        if opens(at: next) {
+        if try opens(at: next) {
           count += 1
           offset = next
         }
@@ -93,6 +102,18 @@ struct JournalScan {
       offset += recordByteCount
     }
     return count
+  }
+
+  /// Whether the page of a record opens.
+  private static func opens(
+    _ record: borrowing Scratch, _ file: LockedInputFile, _ keys: FileKeys,
+    into page: borrowing Scratch
+  ) throws(SealedDatabaseError) -> Bool {
+    let number = unsafe record.pointer.bigEndianWord(at: 0)
+    let (sealed, target) = unsafe (record.pointer + 4, page.pointer)
+    return try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+      try unsafe keys.journal.open(sealed, number: number, into: target)
+    }
   }
 
   /// The first offset for a header at or after an offset.
@@ -106,7 +127,7 @@ struct JournalScan {
     _ file: LockedInputFile, _ byteCount: Int64, _ first: JournalHeader,
     _ scratch: borrowing Scratch,
     _ keys: FileKeys
-  ) {
+  ) throws(SealedDatabaseError) {
     let record = Scratch(byteCount: JournalLayout.recordByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     var header: JournalHeader? = first
@@ -131,7 +152,7 @@ struct JournalScan {
           report.recordCount -= 1  // the record of an earlier journal
           return
         }
-        if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
+        if try Self.opens(record, file, keys, into: page) {
           if records[number] == nil { records[number] = offset + 4 }
           if unsafe keys.journal.isHeaderChanged(in: record.pointer + 4, number: number),
             report.changedHeaderRecords.count < VerificationReport.listLimit
@@ -147,31 +168,32 @@ struct JournalScan {
         offset += Self.recordByteCount
       }
       if !isCounted || counted > room { return }
-      header = nextHeader(file, byteCount, after: offset, scratch, keys)
+      header = try nextHeader(file, byteCount, after: offset, scratch, keys)
     }
   }
 
   private mutating func nextHeader(
     _ file: LockedInputFile, _ byteCount: Int64, after end: Int64, _ scratch: borrowing Scratch,
     _ keys: FileKeys
-  ) -> JournalHeader? {
+  ) throws(SealedDatabaseError) -> JournalHeader? {
     let offset = Self.placeOfHeader(after: end)
-    guard offset + Int64(JournalLayout.headerByteCount) <= byteCount,
-      unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset)
-    else { return nil }
-    guard unsafe scratch.bytes(0..<4).elementsEqual(JournalLayout.magic) else {
-      let state = unsafe JournalState(
-        scratch.pointer, byteCount: .max, cipher: keys.journal)
-      if state == .damaged { noteDamage() }
-      return nil
-    }
-    guard
-      let header = unsafe JournalHeader(
-        opening: scratch.pointer, at: offset, cipher: keys.journal)
-    else {
+    guard offset + Int64(JournalLayout.headerByteCount) <= byteCount else { return nil }
+    guard unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset) else {
       noteDamage()
       return nil
     }
+    let bytes = unsafe scratch.pointer
+    if unsafe !scratch.bytes(0..<4).elementsEqual(JournalLayout.magic) {
+      let state = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+        try unsafe JournalState(bytes, byteCount: .max, cipher: keys.journal)
+      }
+      if state == .damaged { noteDamage() }
+      return nil
+    }
+    let header = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+      try unsafe JournalHeader(opening: bytes, at: offset, cipher: keys.journal)
+    }
+    if header == nil { noteDamage() }
     return header
   }
 

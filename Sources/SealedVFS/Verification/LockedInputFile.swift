@@ -8,7 +8,7 @@ internal import CSQLite
   let path: String
   let base: BaseFile
   private let vfs: UnsafeMutablePointer<sqlite3_vfs>
-  private let name: UnsafePointer<CChar>?
+  private let name: UnsafePointer<CChar>
   private let canLockExclusively: Bool
   /// Whether ``lockExclusively()`` has locked out all other connections.
   private(set) var isAlone = false
@@ -28,7 +28,11 @@ internal import CSQLite
     if flags & SQLITE_OPEN_MAIN_DB == 0, unsafe BaseFile.isNoRegularFile(path) {
       throw .notRegularFile(path, of: path)
     }
-    unsafe name = sqlite3_create_filename(path, "", "", 0, nil)
+    // Without a name, "unix" would open a temporary file.
+    guard let name = unsafe sqlite3_create_filename(path, "", "", 0, nil) else {
+      throw SealedDatabaseError(.inputOutput, path: path, detail: "out of memory")
+    }
+    unsafe self.name = name
     unsafe base = BaseFile(vfs)
     unsafe self.vfs = vfs
     self.path = path
@@ -46,33 +50,52 @@ internal import CSQLite
   }
 
   /// The super-journal that the end of this rollback journal names.
-  var superJournal: SuperJournal {
-    unsafe SuperJournal(endOf: base, at: Array(path.utf8), on: vfs)
+  func superJournal() throws(SealedDatabaseError) -> SuperJournal {
+    try translating { () throws(ResultCode) in
+      try unsafe SuperJournal(endOf: base, at: Array(path.utf8), on: vfs)
+    }
+  }
+
+  /// Makes a result code of the underlying VFS an error of this file.
+  private func translating<R>(
+    _ step: () throws(ResultCode) -> R
+  ) throws(SealedDatabaseError) -> R {
+    do throws(ResultCode) {
+      return try step()
+    } catch {
+      let isBusy = error.value & 0xFF == SQLITE_BUSY
+      throw SealedDatabaseError(
+        isBusy ? .busy : .inputOutput, path: path,
+        detail: isBusy ? nil : unsafe sqlite3_errstr(error.value).map { unsafe String(cString: $0) }
+      )
+    }
   }
 
   /// The length; 0 for a database that has only room for its header.
   func byteCount() throws(SealedDatabaseError) -> Int64 {
-    guard let byteCount = try? base.sealedByteCount() else {
-      throw SealedDatabaseError(.inputOutput, path: path)
-    }
-    return byteCount
+    try translating { () throws(ResultCode) in try base.sealedByteCount() }
   }
 
-  /// Reads bytes that lie within the file; returns false on a read error.
+  /// Reads bytes that lie within the file; returns false if that fails.
+  ///
+  /// It is for scans of damaged files: what cannot be read counts as damaged, like what does not open.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
-    (try? unsafe base.read(target, byteCount, at: offset)) != nil
+    do throws(ResultCode) {
+      try unsafe base.read(target, byteCount, at: offset)
+      return true
+    } catch {
+      return false
+    }
   }
 
-  /// Reads bytes that are in the clear and lie within the file; nil on a read error.
-  func bytes(_ byteCount: Int, at offset: Int64) -> [UInt8]? {
-    try? base.bytes(byteCount, at: offset)
+  /// Reads bytes that are in the clear and lie within the file.
+  func bytes(_ byteCount: Int, at offset: Int64) throws(SealedDatabaseError) -> [UInt8] {
+    try translating { () throws(ResultCode) in try base.bytes(byteCount, at: offset) }
   }
 
   /// Locks out writers of a rollback-mode database, until the file is closed.
   func lockShared() throws(SealedDatabaseError) {
-    guard (try? base.lock(SQLITE_LOCK_SHARED)) != nil else {
-      throw SealedDatabaseError(.busy, path: path)
-    }
+    try translating { () throws(ResultCode) in try base.lock(SQLITE_LOCK_SHARED) }
     if base.hasMoved { throw SealedDatabaseError(.fileReplaced, path: path) }
   }
 
@@ -83,17 +106,22 @@ internal import CSQLite
   /// does not exclude such writers: no other connection must then be open.
   func lockExclusively() throws(SealedDatabaseError) {
     guard canLockExclusively else { return }
-    guard (try? base.lock(SQLITE_LOCK_EXCLUSIVE)) != nil else {
-      try? base.unlock(SQLITE_LOCK_NONE)
-      throw SealedDatabaseError(.busy, path: path)
+    do throws(SealedDatabaseError) {
+      try translating { () throws(ResultCode) in try base.lock(SQLITE_LOCK_EXCLUSIVE) }
+    } catch {
+      try? base.unlock(SQLITE_LOCK_NONE)  // the failed lock is the error to report
+      throw error
     }
     isAlone = true
   }
 
   /// Whether another connection is about to write; its journal is then not hot.
-  var isReservedElsewhere: Bool {
+  func isReservedElsewhere() throws(SealedDatabaseError) -> Bool {
     if isAlone { return false }  // the reserved lock would be our own
     var answer: Int32 = 0
-    return unsafe base.checkReservedLock(&answer) == SQLITE_OK && answer != 0
+    try translating { () throws(ResultCode) in
+      try unsafe ResultCode.require(base.checkReservedLock(&answer))
+    }
+    return answer != 0
   }
 }

@@ -1,3 +1,5 @@
+internal import VaultCrypto
+
 /// The contents of a whole write-ahead log, read frame by frame as SQLite's recovery would.
 ///
 /// Its memory is a block of frames, and eight bytes for each page with a committed frame.
@@ -40,7 +42,7 @@ struct LogScan {
       report.state = .sealed
       report.frameCount = frameCount
       var chain = unsafe FrameChain(header: header.pointer)
-      read(file, &chain, keys, advance)
+      try read(file, &chain, keys, advance)
     }
   }
 
@@ -53,7 +55,7 @@ struct LogScan {
   private mutating func read(
     _ file: LockedInputFile, _ chain: inout FrameChain, _ keys: FileKeys,
     _ advance: (Int, Int) -> Void
-  ) {
+  ) throws(SealedDatabaseError) {
     let block = Scratch(byteCount: Self.framesAtOnce * LogLayout.frameByteCount)
     let opened = Scratch(byteCount: PageLayout.byteCount)
     var open: [UInt32: UInt32] = [:]
@@ -70,13 +72,18 @@ struct LogScan {
         // A block that cannot be read as a whole is read frame by frame.
         let isThere =
           unsafe isRead || file.read(frame, LogLayout.frameByteCount, at: offset)
-        let isCurrent =
-          unsafe isThere && chain.decryptHeader(of: frame, at: offset, keys.frameHeader)
+        let isCurrent = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+          isThere
+            ? try unsafe chain.decryptHeader(of: frame, at: offset, keys.frameHeader) : false
+        }
         guard firstLeftOut == 0 else {
           if isCurrent { lastLeftOut = number }
           continue
         }
-        guard isCurrent, unsafe chain.accept(frame, opened.pointer, keys.page) else {
+        let isNext = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+          isCurrent ? try unsafe chain.accept(frame, opened.pointer, keys.page) : false
+        }
+        guard isNext else {
           firstLeftOut = number
           if isCurrent { lastLeftOut = number }
           continue
@@ -101,7 +108,7 @@ struct LogScan {
       next += count
       advance(min(next - 1, report.frameCount), report.frameCount)
     }
-    if hasCutFrame(file, chain, keys, block) {
+    if try hasCutFrame(file, chain, keys, block) {
       lastLeftOut = report.frameCount + 1
       if firstLeftOut == 0 { firstLeftOut = lastLeftOut }
     }
@@ -116,12 +123,15 @@ struct LogScan {
   /// Whether the file ends within a frame of the present generation.
   private func hasCutFrame(
     _ file: LockedInputFile, _ chain: FrameChain, _ keys: FileKeys, _ scratch: borrowing Scratch
-  ) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     let offset = LogLayout.offset(ofFrame: report.frameCount + 1)
     let headerByteCount = LogLayout.frameHeaderByteCount
-    guard let end = try? file.byteCount(), end - offset >= headerByteCount,
+    guard try file.byteCount() - offset >= headerByteCount,
       unsafe file.read(scratch.pointer, headerByteCount, at: offset)
     else { return false }
-    return unsafe chain.decryptHeader(of: scratch.pointer, at: offset, keys.frameHeader)
+    let frame = unsafe scratch.pointer
+    return try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+      try unsafe chain.decryptHeader(of: frame, at: offset, keys.frameHeader)
+    }
   }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import VaultCrypto
 
 /// The commits of frame 1's generation in a log whose header names another generation.
 ///
@@ -31,18 +32,25 @@ struct OtherGeneration {
   /// Follows the frames from the first to the last commit; nil if frame 1 does not open.
   ///
   /// The checksum that precedes frame 1 was in the header, so frame 1's checksum is not verified.
-  init?(_ file: LockedInputFile, frameCount: Int, keys: FileKeys) {
+  init?(
+    _ file: LockedInputFile, frameCount: Int, keys: FileKeys
+  ) throws(SealedDatabaseError) {
     // The header also holds the bit for the byte order of the checksums, so both orders are tried.
-    let found = [false, true].compactMap { isBigEndian in
-      Self.follow(file, frameCount, keys, isBigEndian: isBigEndian)
+    let found = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+      [
+        try Self.follow(file, frameCount, keys, isBigEndian: false),
+        try Self.follow(file, frameCount, keys, isBigEndian: true),
+      ]
     }
-    guard let longest = found.max(by: { $0.frameCount < $1.frameCount }) else { return nil }
+    guard let longest = found.compactMap(\.self).max(by: { $0.frameCount < $1.frameCount }) else {
+      return nil
+    }
     self = longest
   }
 
   private static func follow(
     _ file: LockedInputFile, _ frameCount: Int, _ keys: FileKeys, isBigEndian: Bool
-  ) -> Self? {
+  ) throws(CryptoError) -> Self? {
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     var found = Self()
@@ -54,19 +62,20 @@ struct OtherGeneration {
       let offset = LogLayout.offset(ofFrame: number)
       guard unsafe file.read(frame.pointer, frame.byteCount, at: offset) else { break }
       if number == 1 {
-        unsafe chain = FrameChain(
+        chain = try unsafe FrameChain(
           first: frame.pointer, at: offset, keys, isBigEndian: isBigEndian, page.pointer)
-      } else if unsafe chain?.decryptHeader(of: frame.pointer, at: offset, keys.frameHeader) != true
+      } else if try unsafe chain?.decryptHeader(
+        of: frame.pointer, at: offset, keys.frameHeader) != true
       {
         isBroken = true
         continue
       }
       guard chain != nil else { return nil }
       let header = unsafe UnsafeRawPointer(frame.pointer)
-      if number > 1,
-        unsafe isBroken || chain?.accept(frame.pointer, page.pointer, keys.page) != true
-      {
-        isBroken = true
+      if number > 1, !isBroken {
+        isBroken = try unsafe chain?.accept(frame.pointer, page.pointer, keys.page) != true
+      }
+      if isBroken {
         unsafe laterPages.insert(header.bigEndianWord(at: 0))
         continue
       }
@@ -88,24 +97,24 @@ struct OtherGeneration {
 
 extension SealedImage {
   /// The commits of another generation, if the database lacks the last copy of at least one page.
-  func otherGeneration() -> OtherGeneration? {
+  func otherGeneration() throws(SealedDatabaseError) -> OtherGeneration? {
     let report = log.report
     guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
-      let logFile, var found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
+      let logFile,
+      var found = try OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
     else { return nil }
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let committed = Scratch(byteCount: PageLayout.byteCount)
     let held = Scratch(byteCount: PageLayout.byteCount)
-    found.missingPageCount = found.frames.count { number, index in
-      guard number <= found.pageCount else { return false }
+    for (number, index) in found.frames where number <= found.pageCount {
+      let isOpen = unsafe logFile.read(
+        frame.pointer, frame.byteCount, at: LogLayout.offset(ofFrame: index))
+      let sealed = unsafe frame.pointer + LogLayout.frameHeaderByteCount
       let isHeld =
-        unsafe logFile.read(
-          frame.pointer, frame.byteCount, at: LogLayout.offset(ofFrame: index))
-        && keys.page.open(
-          frame.pointer + LogLayout.frameHeaderByteCount, number: number, into: committed.pointer)
+        unsafe isOpen && open(sealed, number, keys.page, into: committed.pointer) == .whole
         && read(number, into: held.pointer) == .whole
         && memcmp(committed.pointer, held.pointer, PageLayout.byteCount) == 0
-      return !isHeld
+      if !isHeld { found.missingPageCount += 1 }
     }
     return found.missingPageCount > 0 ? found : nil
   }

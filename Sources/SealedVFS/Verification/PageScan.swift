@@ -26,7 +26,7 @@ struct PageScan: ~Copyable {
             place, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
         let reading =
           unsafe isThere
-          ? SealedImage.open(place, number, image.keys.page, into: page.pointer) : .damaged
+          ? image.open(place, number, image.keys.page, into: page.pointer) : .damaged
         body(number, reading)
       }
       first += UInt32(count)

@@ -27,6 +27,9 @@ package final class SealedImage {
 
   private let sealed = Scratch(byteCount: PageLayout.byteCount)
 
+  /// The first failure of OpenSSL; the page that it concerned counts as damaged.
+  private var cipherFailure: SealedDatabaseError?
+
   /// The result of reading a page.
   enum Reading: Equatable {
     case whole
@@ -80,7 +83,7 @@ package final class SealedImage {
         }
       } ?? LogScan()
     journalFile = try files.journal()
-    let isReserved = file.isReservedElsewhere
+    let isReserved = try file.isReservedElsewhere()
     journal =
       try journalFile.map { file throws(SealedDatabaseError) in
         try JournalScan(file, keys: identity.keys, isReservedElsewhere: isReserved)
@@ -101,8 +104,10 @@ package final class SealedImage {
   /// Reads the commits that the log's header hides, where the database lacks them.
   ///
   /// - Returns: what they are; nil where there are none.
-  package func followOtherGeneration() -> VerificationReport.Log.OtherGeneration? {
-    guard let other = otherGeneration() else { return nil }
+  package func followOtherGeneration()
+    throws(SealedDatabaseError) -> VerificationReport.Log.OtherGeneration?
+  {
+    guard let other = try otherGeneration() else { return nil }
     log.follow(other)
     pageCount = countPages()
     return other.report
@@ -147,15 +152,25 @@ package final class SealedImage {
     guard unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset) else {
       return .damaged
     }
-    return unsafe Self.open(sealed.pointer, number, cipher, into: target)
+    return unsafe open(sealed.pointer, number, cipher, into: target)
+  }
+
+  /// Throws the failure of OpenSSL because of which a page counts as damaged; call it when all pages are read.
+  package func requireWorkingCipher() throws(SealedDatabaseError) {
+    if let cipherFailure { throw cipherFailure }
   }
 
   /// Opens a sealed page that was read.
-  static func open(
+  func open(
     _ sealed: UnsafeRawPointer, _ number: UInt32, _ cipher: PageCipher,
     into target: UnsafeMutableRawPointer
   ) -> Reading {
-    if unsafe cipher.open(sealed, number: number, into: target) { return .whole }
+    do throws(CryptoError) {
+      if try unsafe cipher.open(sealed, number: number, into: target) { return .whole }
+    } catch {
+      cipherFailure = cipherFailure ?? SealedDatabaseError(error, path: file.path)
+      return .damaged
+    }
     return unsafe UnsafeRawBufferPointer(start: sealed, count: PageLayout.byteCount).isZero
       ? .empty : .damaged
   }

@@ -23,10 +23,12 @@ extension SealedVFS {
     let image = try SealedImage(
       path, key: key, fileID: fileID, over: base, readingCount: checksContents ? 2 : 1,
       progress: progress)
-    var verification = VerificationReport(image, checksContents: checksContents, progress: progress)
+    var verification = try VerificationReport(
+      image, checksContents: checksContents, progress: progress)
     if checksContents {
       try verification.checkContents(of: image, progress: progress)
     }
+    try image.requireWorkingCipher()
     return verification
   }
 }
@@ -35,10 +37,12 @@ extension VerificationReport {
   /// The most empty or damaged pages to remember until the list of free pages is read.
   private static let suspectLimit = 65_536
 
-  init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
+  init(
+    _ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void
+  ) throws(SealedDatabaseError) {
     isHeaderDamaged = image.isHeaderDamaged
     log = image.log.report
-    log.otherGeneration = image.otherGeneration()?.report
+    log.otherGeneration = try image.otherGeneration()?.report
     journal = image.journal.report
     pageCount = Int(image.filePageCount) + (image.trailingByteCount > 0 ? 1 : 0)
     databasePageCount = Int(image.pageCount)

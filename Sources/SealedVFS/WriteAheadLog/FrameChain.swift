@@ -18,10 +18,11 @@ struct FrameChain {
   init?(
     first frame: UnsafeMutableRawPointer, at offset: Int64, _ keys: FileKeys, isBigEndian: Bool,
     _ page: UnsafeMutableRawPointer
-  ) {
+  ) throws(CryptoError) {
     let number = unsafe frame.bigEndianWord(at: 0)
-    guard unsafe Self.decrypt(frame, at: offset, keys.frameHeader), number != 0,
-      unsafe keys.page.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
+    try unsafe Self.decrypt(frame, at: offset, keys.frameHeader)
+    guard number != 0,
+      try unsafe keys.page.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return nil }
     self.isBigEndian = isBigEndian
     unsafe salts = frame.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
@@ -33,26 +34,26 @@ struct FrameChain {
   /// - Returns: whether the frame belongs to this generation.
   func decryptHeader(
     of frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
-  ) -> Bool {
-    guard unsafe Self.decrypt(frame, at: offset, cipher) else { return false }
+  ) throws(CryptoError) -> Bool {
+    try unsafe Self.decrypt(frame, at: offset, cipher)
     return unsafe frame.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
       == salts
   }
 
-  /// Decrypts a frame's header in place; returns false if the library failed.
+  /// Decrypts a frame's header in place.
   static func decrypt(
     _ frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
-  ) -> Bool {
-    (try? unsafe cipher.decrypt(frame + LogLayout.encryptedOffset, tweak: UInt64(offset))) != nil
+  ) throws(CryptoError) {
+    try unsafe cipher.decrypt(frame + LogLayout.encryptedOffset, tweak: UInt64(offset))
   }
 
   /// Whether a frame of this generation comes next: its page opens and its checksum is right.
   mutating func accept(
     _ frame: UnsafeMutableRawPointer, _ page: UnsafeMutableRawPointer, _ cipher: PageCipher
-  ) -> Bool {
+  ) throws(CryptoError) -> Bool {
     let number = unsafe frame.bigEndianWord(at: 0)
     guard number != 0,
-      unsafe cipher.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
+      try unsafe cipher.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return false }
     return unsafe follow(frame, page)
   }

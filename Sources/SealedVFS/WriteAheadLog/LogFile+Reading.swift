@@ -1,5 +1,6 @@
 internal import CSQLite
 internal import Glibc
+internal import VaultCrypto
 
 extension LogFile {
   /// Answers one of the reads of wal.c.
@@ -17,7 +18,7 @@ extension LogFile {
       try unsafe readPage(inFrameAt: place.start, into: target)
     case (let within, _) where within + byteCount <= headerByteCount:
       try unsafe base.read(frame.pointer, headerByteCount, at: place.start)
-      unsafe decryptHeader(of: frame.pointer, at: place.start)
+      try unsafe decryptHeader(of: frame.pointer, at: place.start)
       unsafe target.copyMemory(from: header.pointer + within, byteCount: byteCount)
     case (let within, _)
     where within >= headerByteCount && within + byteCount <= LogLayout.frameByteCount:
@@ -36,6 +37,8 @@ extension LogFile {
     guard offset + byteCount <= LogLayout.headerByteCount else {
       throw ResultCode(SQLITE_IOERR_READ)
     }
+    // The contents of all files can have been replaced, by those of a database with another file id.
+    if offset == 0 { try main.learnIdentity() }
     try unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
     let kind = unsafe LogHeader.convertToSQLiteForm(header.pointer)
     if kind == .foreign { fail(.unrelatedCompanionFile, SQLITE_OK) }
@@ -43,7 +46,7 @@ extension LogFile {
     if offset == 0 {
       isRecovering = true
       recovered = kind == .sealed ? unsafe (FrameChain(header: header.pointer), 0) : nil
-      if kind == .invalid { noteFramesWithoutHeader() }
+      if kind == .invalid { try noteFramesWithoutHeader() }
     }
     unsafe target.copyMemory(from: header.pointer + offset, byteCount: byteCount)
   }
@@ -58,11 +61,10 @@ extension LogFile {
     } else {
       try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     }
-    unsafe decryptHeader(of: whole, at: start)
+    try unsafe decryptHeader(of: whole, at: start)
     let number = unsafe header.pointer.bigEndianWord(at: 0)
     let sealed = unsafe whole + LogLayout.frameHeaderByteCount
-    guard try hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
-    else {
+    guard try hasCurrentSalts(), try unsafe open(sealed, number: number, into: target) else {
       unsafe memset(target, 0, PageLayout.byteCount)
       main.hasMetDamage = true
       throw fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
@@ -81,17 +83,17 @@ extension LogFile {
   ) throws(ResultCode) {
     try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     lastFrameRead = start
-    unsafe decryptHeader(of: frame.pointer, at: start)
+    try unsafe decryptHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
     let number = unsafe header.pointer.bigEndianWord(at: 0)
     let isCurrent = try hasCurrentSalts()
     let isWhole =
-      unsafe isCurrent
-      && main.keys.page.open(
+      isCurrent
+      ? try unsafe open(
         frame.pointer + LogLayout.frameHeaderByteCount, number: number,
-        into: target + LogLayout.frameHeaderByteCount)
+        into: target + LogLayout.frameHeaderByteCount) : false
     if isWhole {
-      if isRecovering { unsafe followChain(to: index, target) }
+      if isRecovering { try unsafe followChain(to: index, target) }
       return
     }
     // The zeroed frame has page number 0, which no checksum makes valid: recovery ends before it.
@@ -99,7 +101,15 @@ extension LogFile {
     guard isRecovering else {
       throw fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    noteTail(from: index, isCurrent: isCurrent)
+    try noteTail(from: index, isCurrent: isCurrent)
+  }
+
+  private func open(
+    _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) throws(ResultCode) -> Bool {
+    try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe main.keys.page.open(sealed, number: number, into: target)
+    }
   }
 
   /// Looks whether SQLite will take a frame that opened as the next one, and reports what it leaves out.
@@ -108,7 +118,9 @@ extension LogFile {
   /// that a kill ended: its salts are right, it opens, and no commit is in it or after it. It was damaged, or
   /// the log's header was, where a commit of this generation lies there, or where another commit size makes the
   /// checksum right: SQLite left no such frame.
-  private func followChain(to index: Int64, _ frame: UnsafeRawPointer) {
+  private func followChain(
+    to index: Int64, _ frame: UnsafeRawPointer
+  ) throws(ResultCode) {
     guard var (chain, last) = recovered, last + 1 == index else { return }
     recovered = nil
     let page = unsafe frame + LogLayout.frameHeaderByteCount
@@ -116,17 +128,19 @@ extension LogFile {
       last = index
       recovered = (chain, last)
     } else {
-      noteTail(
+      try noteTail(
         from: index, isCurrent: true,
         isKnownDamage: unsafe chain.wouldFollow(frame, page))
     }
   }
 
   /// Copies a frame's header to `header`, with salts and checksum decrypted.
-  private func decryptHeader(of frame: UnsafeRawPointer, at start: Int64) {
+  private func decryptHeader(
+    of frame: UnsafeRawPointer, at start: Int64
+  ) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
-    if unsafe !FrameChain.decrypt(header.pointer, at: start, main.keys.frameHeader) {
-      unsafe memset(header.pointer, 0, LogLayout.frameHeaderByteCount)
+    try ResultCode.ofCipher { () throws(CryptoError) in
+      try unsafe FrameChain.decrypt(header.pointer, at: start, main.keys.frameHeader)
     }
   }
 
@@ -151,7 +165,7 @@ extension LogFile {
       try unsafe base.read(&onDisk, 8, at: 16)
     } catch {
       // A disk that fails is no damage.
-      guard error.value == SQLITE_IOERR_SHORT_READ else { throw error }
+      guard error.isShortRead else { throw error }
       return false
     }
     salts = onDisk
@@ -161,9 +175,8 @@ extension LogFile {
   /// Reports all frames after an invalid header.
   ///
   /// SQLite takes such a log for an empty one, and nothing else reports the commits in it.
-  private func noteFramesWithoutHeader() {
-    guard let byteCount = try? base.byteCount() else { return }
-    let count = LogLayout.frameCount(inFileOf: byteCount)
+  private func noteFramesWithoutHeader() throws(ResultCode) {
+    let count = LogLayout.frameCount(inFileOf: try base.byteCount())
     guard count > 0 else { return }
     registered.record(
       DiscardedLogTail(
@@ -177,16 +190,21 @@ extension LogFile {
   ///
   /// - Parameter isKnownDamage: false if only a commit among the frames shows that they are more than what a
   ///   transaction without a commit left; nil if that is not asked.
-  private func noteTail(from index: Int64, isCurrent: Bool, isKnownDamage: Bool? = nil) {
+  private func noteTail(
+    from index: Int64, isCurrent: Bool, isKnownDamage: Bool? = nil
+  ) throws(ResultCode) {
     var frameCount = isCurrent ? 1 : 0
     var isReported =
       unsafe isKnownDamage ?? true || header.pointer.bigEndianWord(at: 4) != 0
     for next in index..<index + Int64(DiscardedLogTail.maximumFrameCount) {
       let start = LogLayout.offset(ofFrame: next + 1)
-      let isThere =
-        (try? unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)) != nil
-      guard isThere else { break }
-      unsafe decryptHeader(of: frame.pointer, at: start)
+      do throws(ResultCode) {
+        try unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)
+      } catch {
+        // The end, or a failure that does not concern the recovery: it has ended before this frame.
+        break
+      }
+      try unsafe decryptHeader(of: frame.pointer, at: start)
       let found = unsafe header.pointer.loadUnaligned(
         fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
       if found == salts {

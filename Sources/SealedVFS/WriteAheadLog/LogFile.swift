@@ -129,7 +129,7 @@ final class LogFile: SealedFile {
   private func writeHeader(_ source: UnsafeRawPointer) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.headerByteCount)
     guard unsafe LogHeader.convertToDiskForm(header.pointer) else {
-      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.otherPageSize, SQLITE_IOERR_WRITE)
     }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
     try unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
@@ -157,11 +157,9 @@ final class LogFile: SealedFile {
   private func encrypt(
     _ header: UnsafeMutableRawPointer, at start: Int64
   ) throws(ResultCode) {
-    do throws(CryptoError) {
+    try ResultCode.ofCipher { () throws(CryptoError) in
       try unsafe main.keys.frameHeader.encrypt(
         header + LogLayout.encryptedOffset, tweak: UInt64(start))
-    } catch {
-      throw fail(.inputOutput, SQLITE_IOERR_WRITE)
     }
   }
 

@@ -93,6 +93,14 @@ final class TemporaryDatabase {
     try Dictionary(uniqueKeysWithValues: fileNames.map { ($0, try bytes(directory.appending($0))) })
   }
 
+  /// Makes the files what they were when ``contents()`` returned this.
+  func restore(_ contents: [String: [UInt8]]) throws {
+    for name in fileNames where contents[name] == nil {
+      try FileManager.default.removeItem(atPath: directory.appending(name).string)
+    }
+    for (name, bytes) in contents { try write(bytes, to: directory.appending(name)) }
+  }
+
   /// The names of the files that have changed, except the shared memory.
   func changes(since before: [String: [UInt8]]) throws -> [String] {
     let after = try contents()

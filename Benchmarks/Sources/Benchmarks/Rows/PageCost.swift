@@ -13,7 +13,7 @@ enum PageCost {
     return try await compare(
       "\(decrypting ? "open" : "seal") a page", rounds: rounds
     ) {
-      guard decrypting ? pages.open(count: pageCount) : pages.seal(count: pageCount) else {
+      guard try decrypting ? pages.open(count: pageCount) : pages.seal(count: pageCount) else {
         throw BenchmarkError("a page was not \(decrypting ? "opened" : "sealed")")
       }
     }

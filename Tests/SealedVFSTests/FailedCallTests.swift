@@ -1,0 +1,183 @@
+import CSQLite
+import FaultVFS
+import Foundation
+import SealedVFS
+import Testing
+
+/// Each call of a transaction on the underlying VFS fails once.
+///
+/// SQLite must report an error or have the right rows.
+@Suite struct FailedCallTests {
+  struct Mode: Sendable, CustomTestStringConvertible {
+    let journal: String
+    let synchronous: String
+    var testDescription: String { "\(journal), synchronous \(synchronous)" }
+  }
+
+  /// Without MEMORY and OFF: after a failed write, plain SQLite has nothing to roll back with there.
+  static let modes = ["DELETE", "TRUNCATE", "PERSIST", "WAL"].flatMap { journal in
+    ["FULL", "NORMAL", "OFF"].map { Mode(journal: journal, synchronous: $0) }
+  }
+
+  /// The distance between calls that fail.
+  ///
+  /// With `DATAVAULT_FAULTS=all` every call fails. The default begins with another call in each mode.
+  private static let step =
+    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 29
+
+  private static let rowCount = 40
+  private static let query = "SELECT id || key || body FROM u ORDER BY id"
+
+  /// A database with rows of which two fill a page, closed.
+  private static func made(_ mode: Mode) throws -> TemporaryDatabase {
+    let place = TemporaryDatabase()
+    try place.withConnection { connection in
+      try connection.run("PRAGMA journal_mode = \(mode.journal)")
+      try connection.run("CREATE TABLE u (id INTEGER PRIMARY KEY, key TEXT UNIQUE, body TEXT)")
+      for id in 1...rowCount {
+        try connection.run("INSERT INTO u VALUES (\(id), 'k\(id)', hex(zeroblob(800)) || \(id))")
+      }
+    }
+    return place
+  }
+
+  /// Changes every page, undoes a savepoint and a statement that violates UNIQUE at its end, and commits.
+  ///
+  /// - Returns: the rows within the transaction.
+  private static func change(_ connection: SQLConnection) throws -> [String] {
+    try connection.run("BEGIN; UPDATE u SET body = 'a' || body WHERE id % 2 = 0")
+    try connection.run("SAVEPOINT s; DELETE FROM u WHERE id > 20; UPDATE u SET body = 'b' || body")
+    try connection.run("ROLLBACK TO s")
+    do {
+      try connection.run(
+        "UPDATE u SET body = 'c' || body, key = iif(id = \(rowCount), 'x1', 'x' || id)")
+      Issue.record("the statement does not violate UNIQUE")
+    } catch let failure as SQLFailure where failure.primaryCode == SQLITE_CONSTRAINT {}
+    try connection.run("INSERT INTO u SELECT 100 + id, 'n' || id, body FROM u WHERE id < 4")
+    let rows = try connection.run(query)
+    try connection.run("COMMIT")
+    return rows
+  }
+
+  private static func settings(_ mode: Mode) -> String {
+    "PRAGMA journal_mode = \(mode.journal); PRAGMA synchronous = \(mode.synchronous); PRAGMA cache_size = 3"
+  }
+
+  @Test(arguments: modes, LayerVFS.FailureCode.allCases)
+  func `a call that fails once leads to an error or to the right rows`(
+    mode: Mode, code: LayerVFS.FailureCode
+  ) throws {
+    let model = try Self.made(mode)
+    let before = try model.withConnection { try $0.run(Self.query) }
+    let after = try model.withConnection {
+      try $0.run(Self.settings(mode))
+      return try Self.change($0)
+    }
+    #expect(before.count == Self.rowCount && after.count == Self.rowCount + 3)
+    let layer = LayerVFS()
+    let place = try Self.made(mode)
+    let original = try place.contents()
+    let number = Self.modes.firstIndex { $0.testDescription == mode.testDescription } ?? 0
+    var call = (2 * number + (code == .inputOutput ? 0 : 1)) % Self.step
+    var failedCalls: Set<String> = []
+    while true {
+      try place.restore(original)
+      layer.fail(call: call, code)
+      var isCommitted = false
+      do {
+        let connection = try place.connect(over: layer.name)
+        try connection.run(Self.settings(mode))
+        let rows = try Self.change(connection)
+        #expect(rows == after, "wrong rows after a failed \(layer.failedCall ?? "call") (\(call))")
+        isCommitted = true
+      } catch is SQLFailure {}
+      place.release()
+      layer.lift()
+      guard let failed = layer.failedCall else { break }
+      failedCalls.insert(failed)
+      try place.withConnection { connection in
+        let rows = try connection.run(Self.query)
+        let isRight = rows == after || !isCommitted && rows == before
+        #expect(isRight, "wrong rows on the disk after a failed \(failed) (\(call))")
+        #expect(try connection.integrity == "ok", "after a failed \(failed) (\(call))")
+      }
+      call += Self.step
+    }
+    #expect(failedCalls.count > 1)
+  }
+
+  @Test(arguments: ["DELETE", "PERSIST"], LayerVFS.FailureCode.allCases)
+  func
+    `a call that fails once in a hot rollback is reported as what it was, and the next rollback works`(
+      mode: String, code: LayerVFS.FailureCode
+    ) throws
+  {
+    let written = try TemporaryDatabase.made(rowCount: 200, mode: mode)
+    let other = try TemporaryDatabase.made(rowCount: 10, mode: mode)
+    let rows = try written.query("SELECT sum(length(text)) FROM t")
+    try written.register()
+    let killed: TemporaryDatabase
+    do {
+      let connection = try written.open()
+      try other.register()
+      // Two databases have a super-journal, at the commit alone. The kill comes before it.
+      try connection.run("ATTACH '\(other.database)' AS other; PRAGMA cache_size = 3; BEGIN")
+      try connection.run("UPDATE t SET text = text || '!'; UPDATE other.t SET text = 'x'")
+      killed = try written.afterKill()
+    }
+    let original = try killed.contents()
+    let layer = LayerVFS()
+    var call = 0
+    while true {
+      try killed.restore(original)
+      layer.fail(call: call, code)
+      do {
+        let found = try killed.connect(over: layer.name).first("SELECT sum(length(text)) FROM t")
+        #expect(found == rows, "after a failed \(layer.failedCall ?? "call") (\(call))")
+      } catch let failure as SQLFailure {
+        if code == .outOfMemory {
+          #expect(
+            failure.primaryCode == SQLITE_NOMEM, "a failed \(layer.failedCall ?? "") (\(call))")
+        }
+        #expect(
+          killed.fault?.code != .damagedJournal, "a failed \(layer.failedCall ?? "") (\(call))")
+      }
+      killed.release()
+      layer.lift()
+      if layer.failedCall == nil { break }
+      #expect(try killed.query("SELECT sum(length(text)) FROM t") == rows)
+      call += 1
+    }
+    #expect(call > 20)
+  }
+
+  @Test(arguments: ["FULL", "OFF"])
+  func `a flipped bit in the journal of a running transaction is an error when it is rolled back`(
+    synchronous: String
+  ) throws {
+    let place = try Self.made(Mode(journal: "DELETE", synchronous: synchronous))
+    for record in 0..<3 {
+      // The page number, the page, and the mark behind it.
+      for offset in [0, 3, 4 + 17, 4 + 4090, 4 + 4096, 4 + 4099] {
+        let connection = try place.connect()
+        try connection.run("PRAGMA synchronous = \(synchronous); PRAGMA cache_size = 3; BEGIN")
+        let before = try connection.run(Self.query)
+        try connection.run("SAVEPOINT s; UPDATE u SET body = 'a' || body")
+        try place.overwrite(place.journal) { $0[512 + record * 4104 + offset] ^= 1 }
+        do {
+          try connection.run("ROLLBACK TO s")
+          let rows = try connection.run(Self.query)
+          #expect(rows == before, "byte \(offset) of record \(record)")
+        } catch is SQLFailure {
+          #expect(place.fault?.code == .damagedJournal, "byte \(offset) of record \(record)")
+        }
+        connection.close()
+        if place.exists(place.journal) {
+          try place.overwrite(place.journal) { $0[512 + record * 4104 + offset] ^= 1 }
+        }
+        #expect(try place.query(Self.query) == before.first)
+        place.release()
+      }
+    }
+  }
+}
