@@ -106,4 +106,34 @@ import Testing
     #expect(try place.bytes(place.database)[..<16] == header)
     #expect(try place.verify().isClean)
   }
+
+  @Test(
+    arguments: [[], Array(repeating: 0xA5, count: 16), Array(repeating: 0xA5, count: 8192)]
+      as [[UInt8]])
+  func `a hot journal of a first transaction empties a database that is garbage`(
+    bytes: [UInt8]
+  ) throws {
+    let (written, connection) = try TemporaryDatabase.connected()
+    try connection.run("PRAGMA cache_size = 1; BEGIN")
+    try connection.fill(100)
+    let place = try written.afterKill()
+    try place.change(place.journal) { $0.removeSubrange(512...) }
+    try place.write(bytes, to: place.database)
+    let reopened = try place.connect()
+    try reopened.fill(3)
+    #expect(try reopened.rowCount == "3")
+    #expect(try reopened.integrity == "ok")
+  }
+
+  @Test func `a copy from before a change of key does not identify the database`() throws {
+    let place = try killedInLogMode()
+    let log = try place.bytes(place.log)
+    _ = try place.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    try place.changeKey()
+    try place.write(log, to: place.log)
+    let before = try place.contents()
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(place.fault?.code == .wrongKey)
+    #expect(try place.changes(since: before).isEmpty)
+  }
 }

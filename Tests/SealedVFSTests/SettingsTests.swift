@@ -20,6 +20,24 @@ import Testing
     #expect(try connection.rowCount == "300")
   }
 
+  @Test func `a VFS without shared memory beneath has no log, except for one connection alone`()
+    throws
+  {
+    let layer = LayerVFS(hasSharedMemory: false)
+    let place = TemporaryDatabase()
+    let connection = try place.connect(over: layer.name)
+    try connection.fill(20)
+    #expect(try connection.first("PRAGMA journal_mode = WAL") == "delete")
+    try connection.run("UPDATE t SET text = text || '!'")
+    #expect(try connection.integrity == "ok")
+    let mode = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL"
+    #expect(try connection.run(mode).last == "wal")
+    try connection.run("UPDATE t SET text = text || '!'")
+    connection.close()
+    #expect(throws: SQLFailure.self) { try place.open().run("SELECT count(*) FROM t") }
+    #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE '%!!'") == "20")
+  }
+
   @Test func `device characteristics come from an allow-list that includes safe overwrite`() throws
   {
     let place = TemporaryDatabase()

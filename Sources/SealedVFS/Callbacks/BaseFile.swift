@@ -98,7 +98,11 @@ internal import Glibc
     _ = unsafe control(SQLITE_FCNTL_MMAP_SIZE, &byteCount)
   }
 
-  var sectorByteCount: Int32 { unsafe methods.xSectorSize(pointer) }
+  /// Whether the underlying VFS has shared memory for the log's index.
+  var hasSharedMemory: Bool { unsafe methods.iVersion >= 2 && methods.xShmMap != nil }
+
+  /// SQLite's default for a file that does not state its sector size is 4096.
+  var sectorByteCount: Int32 { unsafe methods.xSectorSize.map { unsafe $0(pointer) } ?? 4096 }
 
   var deviceCharacteristics: Int32 { unsafe methods.xDeviceCharacteristics(pointer) }
 

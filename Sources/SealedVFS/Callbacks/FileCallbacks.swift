@@ -5,13 +5,16 @@ internal import CSQLite
 /// SQLite's memory for a file holds the method table and a reference to the ``OpenFile``, which
 /// xClose releases. Version 2 of the table has no memory mapping.
 enum FileCallbacks {
-  /// The method table that all our files share.
+  /// The method tables of our files: version 2, and version 1 for an underlying VFS without shared memory.
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) private static let methods = unsafe FileSlot<OpenFile>.table(makeMethods())
+  nonisolated(unsafe) private static let methods = unsafe FileSlot<OpenFile>.table(makeMethods(2))
+  nonisolated(unsafe) private static let methodsWithoutIndex = unsafe FileSlot<OpenFile>.table(
+    makeMethods(1))
 
   /// Stores an open file in SQLite's memory.
   static func install(_ file: OpenFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
-    unsafe FileSlot(methods: methods, file: .passRetained(file)).store(in: memory)
+    let table = unsafe file.base.hasSharedMemory ? methods : methodsWithoutIndex
+    unsafe FileSlot(methods: table, file: .passRetained(file)).store(in: memory)
   }
 
   /// Our file in SQLite's memory, or beneath the file of a VFS that is layered above ours; nil if there is none.
@@ -19,7 +22,7 @@ enum FileCallbacks {
   /// Such a VFS, as SQLite's own "vfsstat" and "cksumvfs", passes file controls on to the file beneath.
   static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> OpenFile? {
     guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods else { return nil }
-    if unsafe found == methods {
+    if unsafe found == methods || found == methodsWithoutIndex {
       return unsafe FileSlot.file(in: memory)?.takeUnretainedValue()
     }
     var file: UnsafeMutableRawPointer?
@@ -53,9 +56,9 @@ enum FileCallbacks {
     }
   }
 
-  private static func makeMethods() -> sqlite3_io_methods {
+  private static func makeMethods(_ version: Int32) -> sqlite3_io_methods {
     var table = sqlite3_io_methods()
-    table.iVersion = 2
+    table.iVersion = version
     unsafe table.xClose = { memory in
       guard let file = unsafe FileSlot<OpenFile>.file(in: memory) else { return SQLITE_OK }
       let result = unsafe file.takeUnretainedValue().base.close()

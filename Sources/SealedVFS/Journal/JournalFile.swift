@@ -101,6 +101,8 @@ final class JournalFile: SealedFile {
       offset: offset, count: hasMagic ? .unsynchronized : .none, words: words)
     headers.append(header)
     unsafe memset(sealed.pointer, 0, JournalLayout.headerByteCount)
+    unsafe (sealed.pointer + JournalLayout.databaseHeaderOffset).copyMemory(
+      from: main.keys.page.identity, byteCount: SealedHeader.byteCount)
     try write(header, byteCount: JournalLayout.headerByteCount)
   }
 

@@ -99,6 +99,9 @@ enum JournalLayout {
   static let sealingOffset = fieldsByteCount
   static let sealedByteCount = sealingOffset + MessageCipher.sealingByteCount
 
+  /// The place of a copy of the database's header in the journal's first header.
+  static let databaseHeaderOffset = sealedByteCount
+
   /// The magic and record count, which SQLite writes again when the records are complete.
   static let countedByteCount = 12
 

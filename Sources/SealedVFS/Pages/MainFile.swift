@@ -46,39 +46,43 @@ internal import VaultCrypto
 
   /// Each mismatch is a different error.
   ///
-  /// If the first bytes are damaged, the header of the page 1 in the log or the journal identifies the file. SQLite
-  /// restores or overrides the file's page 1 by that one.
+  /// If the first bytes are damaged, a copy of the header in the log or the journal identifies the file. SQLite then
+  /// restores or overrides page 1.
   override func identify(_ identity: [UInt8]) throws(ResultCode) {
-    let path = registered.path
-    var fault = SealedDatabaseError(.wrongKey, path: path)
-    var found: SealedHeader?
+    let header: SealedHeader
     do throws(SealedDatabaseError) {
-      let header = try FileInspection(firstBytes: identity).header(at: path)
-      if try header.matches(key: registered.key, at: path) { found = header }
+      header = try self.header(of: FileInspection(firstBytes: identity))
     } catch {
-      fault = error
-    }
-    do throws(SealedDatabaseError) {
-      if found == nil, [.notSealed, .wrongKey].contains(fault.code) {
-        found = try unsafe DatabaseFiles(path: path, vfs: registered.base)
-          .headerOfCopiedPageOne(under: registered.key)
+      switch error.code {
+      case .inputOutput:
+        throw record(error, error.underlying is CryptoError ? SQLITE_NOMEM : SQLITE_IOERR_READ)
+      default: throw record(error, SQLITE_NOTADB)
       }
-    } catch {
-      throw record(error, SQLITE_IOERR_READ)
     }
-    guard let found else {
-      throw record(fault, fault.code == .inputOutput ? SQLITE_NOMEM : SQLITE_NOTADB)
-    }
-    try use(found)
-  }
-
-  private func use(_ header: SealedHeader) throws(ResultCode) {
     if header != keys.header {
       keys = try ResultCode.ofCipher { () throws(CryptoError) in
         try FileKeys(header: header, key: registered.key)
       }
     }
     isIdentityKnown = true
+  }
+
+  private func header(of stated: FileInspection) throws(SealedDatabaseError) -> SealedHeader {
+    let path = registered.path
+    if case .sealed(let header) = stated, try header.matches(key: registered.key, at: path) {
+      return header
+    }
+    switch stated {
+    case .plainSQLite, .newerVersion: break
+    case .absent, .empty, .foreign, .sealed:
+      let files = unsafe DatabaseFiles(path: path, vfs: registered.base)
+      guard let copied = try files.provedHeader(under: registered.key) else { break }
+      // A change of key keeps the file id: the copy is from before it.
+      if case .sealed(let header) = stated, header.fileID == copied.fileID { break }
+      return copied
+    }
+    _ = try stated.header(at: path)
+    throw SealedDatabaseError(.wrongKey, path: path)
   }
 
   override func read(
@@ -97,8 +101,6 @@ internal import VaultCrypto
     guard let log = unsafe log else { return false }
     return try log.base.byteCount() > LogLayout.headerByteCount
   }
-
-  override func answerNoIdentity() -> ResultCode { fail(.notSealed, SQLITE_NOTADB) }
 
   /// Seals a page and writes it, or copies the sealed page that a checkpoint has read.
   override func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {

@@ -48,14 +48,9 @@ class PagedFile: SealedFile {
     super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
   }
 
-  /// Identifies the file by its first 16 bytes, and records the reason if it is refused.
+  /// Identifies the file by its first 16 bytes, fewer in a shorter file, and records the reason if it is refused.
   func identify(_ identity: [UInt8]) throws(ResultCode) {
     preconditionFailure("each page format identifies its files")
-  }
-
-  /// Records the reason for refusing a file that is too short for an identity.
-  func answerNoIdentity() -> ResultCode {
-    preconditionFailure("each page format refuses files without an identity")
   }
 
   /// Records that a page does not open.
@@ -146,7 +141,7 @@ extension PagedFile {
       try unsafe checkIdentity(
         number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
     }
-    // A copy of page 1 in the log or the journal has identified a file with another header.
+    // A copy of the header in the log or the journal has identified a file with another one.
     let hasOtherHeader =
       unsafe number == 1 && memcmp(sealed, codec.identity, codec.identity.count) != 0
     let isWhole =
@@ -211,9 +206,8 @@ extension PagedFile {
       knownPageCount = 0
       throw ResultCode(SQLITE_IOERR_SHORT_READ)
     }
-    if byteCount < PageLayout.identityByteCount { throw answerNoIdentity() }
     // The present part of page 1 identifies the file; the rest of the page is missing.
-    try unsafe checkIdentity(number == 1 ? sealed.bytes(0..<16) : nil)
+    try unsafe checkIdentity(number == 1 && byteCount >= 16 ? sealed.bytes(0..<16) : nil)
     throw fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
   }
 
@@ -233,7 +227,7 @@ extension PagedFile {
     do throws(ResultCode) {
       try unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
     } catch  where error.isShortRead {
-      throw answerNoIdentity()
+      return try identify([])
     }
     try unsafe identify(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }

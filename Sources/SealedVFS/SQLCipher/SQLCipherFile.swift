@@ -31,7 +31,7 @@ final class SQLCipherFile: PagedFile {
     isIdentityKnown = true
   }
 
-  override func answerNoIdentity() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
+  private func answerNoIdentity() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
 
   /// Reports a page 1 that does not open as a wrong key or format: the format has no key check.
   override func answerDamage(of number: UInt32) -> ResultCode {

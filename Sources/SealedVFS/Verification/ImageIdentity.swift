@@ -33,7 +33,7 @@ struct ImageIdentity {
     if fileID == nil { try Self.requireNoOtherFormat(kind, file) }
     let candidates =
       if let fileID { [fileID] } else {
-        try [Array(bytes[8...])] + files.copiesOfPageOne { _ in true }.map(\.header.fileID)
+        try [Array(bytes[8...])] + files.headerCopies { _ in true }.map(\.header.fileID)
       }
     for candidate in candidates {
       let header = try SealedHeader(fileID: candidate, key, at: file.path)

@@ -11,6 +11,7 @@ package final class LayerVFS {
   package let name: String
   let base: UnsafeMutablePointer<sqlite3_vfs>
   let passesFileControls: Bool
+  let hasSharedMemory: Bool
 
   /// The call to fail, counted from 0, and the result code; nil lets all calls through.
   package var failure: (call: Int, code: FailureCode)?
@@ -30,13 +31,16 @@ package final class LayerVFS {
 
   private static let count = Atomic<Int>(0)
 
-  package init(over base: String = "unix", passesFileControls: Bool = true) {
+  package init(
+    over base: String = "unix", passesFileControls: Bool = true, hasSharedMemory: Bool = true
+  ) {
     name = "layer-\(Self.count.add(1, ordering: .relaxed).newValue)"
     guard sqlite3_initialize() == SQLITE_OK, let found = sqlite3_vfs_find(base) else {
       preconditionFailure("SQLite has no VFS \(base)")
     }
     self.base = found
     self.passesFileControls = passesFileControls
+    self.hasSharedMemory = hasSharedMemory
     UnixVFS.registerCopy(named: name, state: self, of: LayerFile.self, Self.setCalls)
   }
 
@@ -70,7 +74,9 @@ package final class LayerVFS {
       let result = layer.base.pointee.xOpen(layer.base, path, file.base, flags, outFlags)
       guard result == SQLITE_OK else { return result }
       UnsafeMutableRawPointer(memory).storeBytes(
-        of: LayerFile.Slot(methods: LayerFile.methodTable, file: .passRetained(file)),
+        of: LayerFile.Slot(
+          methods: layer.hasSharedMemory ? LayerFile.methods : LayerFile.methodsOfVersion1,
+          file: .passRetained(file)),
         as: LayerFile.Slot.self)
       return SQLITE_OK
     }
@@ -111,7 +117,19 @@ final class LayerFile {
   private var methods: sqlite3_io_methods { base.pointee.pMethods.pointee }
 
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) static let methodTable = UnsafePointer(UnixVFS.forever(makeMethods()))
+  nonisolated(unsafe) static let methods = UnsafePointer(UnixVFS.forever(makeMethods()))
+
+  /// The table of a VFS without shared memory, and with as few functions as SQLite allows.
+  nonisolated(unsafe) static let methodsOfVersion1 = {
+    var table = makeMethods()
+    table.iVersion = 1
+    table.xSectorSize = nil
+    table.xShmMap = nil
+    table.xShmLock = nil
+    table.xShmBarrier = nil
+    table.xShmUnmap = nil
+    return UnsafePointer(UnixVFS.forever(table))
+  }()
 
   private static func with(
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (LayerFile) -> Int32
