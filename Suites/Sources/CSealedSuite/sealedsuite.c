@@ -1,0 +1,200 @@
+// VFSes that register each database under the test key before the sealed VFS opens it.
+//
+// Environment:
+//   SEALEDSUITE_SETS_RESERVE=1  the program's SQLite reserves 40 bytes itself; an empty file then shows as empty
+//   SEALEDSUITE_PLAIN_FILES=1   a file that begins with SQLite's own magic is opened without a key
+//   SEALEDSUITE_LOG=FILE        appends a line for each plain file that was opened so
+#define _GNU_SOURCE
+#include "sealedsuite.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Layer Layer;
+// A sealed VFS over one base; the first one is "sealed" over "unix".
+struct Layer {
+  sqlite3_vfs vfs;       // a copy of "sealed" with another name and base
+  sqlite3_vfs *active;   // what SQLite has registered: &vfs, or "sealed" itself
+  sqlite3_vfs *base;
+  const char *base_name; // what SealedVFS.register(over:) gets
+  Layer *next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static Layer *layers;
+static int (*sealed_open)(sqlite3_vfs *, const char *, sqlite3_file *, int, int *);
+
+static int is_set(const char *name) {
+  const char *value = getenv(name);
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+static Layer *layer_above(sqlite3_vfs *base) {
+  Layer *layer = layers;
+  while (layer && layer->base != base) layer = layer->next;
+  return layer;
+}
+
+static Layer *layer_of(sqlite3_vfs *active) {
+  Layer *layer = layers;
+  while (layer && layer->active != active) layer = layer->next;
+  return layer;
+}
+
+// Whether a file begins with SQLite's magic: a test made it byte by byte. It is read through the base VFS, because
+// closing another descriptor would release the process's locks.
+static int is_plain(sqlite3_vfs *base, const char *path) {
+  static const char magic[16] = "SQLite format 3";
+  char bytes[16];
+  int exists = 0;
+  if (base->xAccess(base, path, SQLITE_ACCESS_EXISTS, &exists) != SQLITE_OK || !exists) return 0;
+  sqlite3_file *file = calloc(1, base->szOsFile);
+  int result = 0;
+  int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
+  if (file && base->xOpen(base, path, file, flags, &flags) == SQLITE_OK) {
+    result = file->pMethods->xRead(file, bytes, sizeof bytes, 0) == SQLITE_OK &&
+             memcmp(bytes, magic, sizeof bytes) == 0;
+  }
+  if (file && file->pMethods) file->pMethods->xClose(file);
+  free(file);
+  return result;
+}
+
+static void note_plain(const char *path) {
+  const char *name = getenv("SEALEDSUITE_LOG");
+  FILE *log = name && *name ? fopen(name, "a") : NULL;
+  if (!log) return;
+  fprintf(log, "%s\n", path);
+  fclose(log);
+}
+
+static int open_file(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *out_flags) {
+  if (path && flags & SQLITE_OPEN_MAIN_DB) {
+    pthread_mutex_lock(&mutex);
+    Layer *layer = layer_of(vfs);
+    pthread_mutex_unlock(&mutex);
+    if (layer) {
+      if (is_set("SEALEDSUITE_PLAIN_FILES") && is_plain(layer->base, path)) {
+        sealedsuite_swift_forget(path);
+        note_plain(path);
+      } else {
+        int result = sealedsuite_swift_register(path, layer->base_name, is_set("SEALEDSUITE_SETS_RESERVE"));
+        if (result != SQLITE_OK) {
+          file->pMethods = NULL;
+          return result;
+        }
+      }
+    }
+  }
+  return sealed_open(vfs, path, file, flags, out_flags);
+}
+
+int sealedsuite_install(void) {
+  int result = sealedsuite_swift_install();
+  if (result != SQLITE_OK) return result;
+  sqlite3_vfs *sealed = sqlite3_vfs_find("sealed");
+  sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
+  if (!sealed || !unix_vfs) return SQLITE_ERROR;
+  pthread_mutex_lock(&mutex);
+  if (!layers) {
+    // Layer copies rely on this: the sealed VFS finds its base here.
+    if (sealed->pAppData != unix_vfs) {
+      fprintf(stderr, "sealedsuite: the sealed VFS no longer keeps its base in pAppData\n");
+      abort();
+    }
+    Layer *layer = calloc(1, sizeof *layer);
+    if (!layer) abort();
+    layer->active = sealed;
+    layer->base = unix_vfs;
+    layer->base_name = "unix";
+    sealed_open = sealed->xOpen;
+    sealed->xOpen = open_file;
+    layers = layer;
+  }
+  pthread_mutex_unlock(&mutex);
+  return sqlite3_vfs_register(sealed, 1);
+}
+
+int sealedsuite_vfs_register(sqlite3_vfs *base, int is_default) {
+  if (!layers || layer_of(base)) return sqlite3_vfs_register(base, is_default);
+  Layer *layer = layer_above(base);
+  if (!layer) {
+    layer = calloc(1, sizeof *layer);
+    size_t length = strlen(base->zName) + sizeof "below-";
+    char *name = malloc(length);
+    if (!layer || !name) abort();
+    snprintf(name, length, "below-%s", base->zName);
+    Layer *first = layers;
+    while (first->next) first = first->next;
+    layer->vfs = *first->active;
+    layer->vfs.zName = base->zName;
+    layer->vfs.pNext = NULL;
+    layer->vfs.pAppData = base;
+    layer->vfs.mxPathname = base->mxPathname;
+    if (layer->vfs.szOsFile < base->szOsFile) layer->vfs.szOsFile = base->szOsFile;
+    layer->active = &layer->vfs;
+    layer->base = base;
+    layer->base_name = base->zName = name;
+    pthread_mutex_lock(&mutex);
+    layer->next = layers;
+    layers = layer;
+    pthread_mutex_unlock(&mutex);
+  }
+  int result = sqlite3_vfs_register(base, 0);
+  return result == SQLITE_OK ? sqlite3_vfs_register(layer->active, is_default) : result;
+}
+
+int sealedsuite_vfs_unregister(sqlite3_vfs *base) {
+  Layer *layer = base ? layer_above(base) : NULL;
+  if (!layer) return sqlite3_vfs_unregister(base);
+  sqlite3_vfs_unregister(layer->active);
+  int result = sqlite3_vfs_unregister(base);
+  if (layer->active != &layer->vfs) return result;  // "sealed" can come back
+  base->zName = layer->vfs.zName;
+  pthread_mutex_lock(&mutex);
+  for (Layer **link = &layers; *link; link = &(*link)->next) {
+    if (*link == layer) {
+      *link = layer->next;
+      break;
+    }
+  }
+  pthread_mutex_unlock(&mutex);
+  return result;  // the layer is not freed: a file can still be open on it
+}
+
+sqlite3_vfs *sealedsuite_vfs_find(const char *name) {
+  sqlite3_vfs *found = sqlite3_vfs_find(name);
+  Layer *layer = found ? layer_of(found) : NULL;
+  return layer ? layer->base : found;
+}
+
+// With LD_PRELOAD, the first opening of a database installs the VFS: earlier, sqlite3_config() would fail afterwards.
+// A program that exports its own SQLite, as testfixture does, never gets here.
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void install_once(void) {
+  if (sealedsuite_install() == SQLITE_OK) return;
+  fprintf(stderr, "sealedsuite: the sealed VFS cannot be installed\n");
+  abort();
+}
+
+int sqlite3_open_v2(const char *path, sqlite3 **connection, int flags, const char *vfs) {
+  int (*next)(const char *, sqlite3 **, int, const char *) = dlsym(RTLD_NEXT, "sqlite3_open_v2");
+  pthread_once(&once, install_once);
+  return next(path, connection, flags, vfs);
+}
+
+int sqlite3_open(const char *path, sqlite3 **connection) {
+  int (*next)(const char *, sqlite3 **) = dlsym(RTLD_NEXT, "sqlite3_open");
+  pthread_once(&once, install_once);
+  return next(path, connection);
+}
+
+int sqlite3_open16(const void *path, sqlite3 **connection) {
+  int (*next)(const void *, sqlite3 **) = dlsym(RTLD_NEXT, "sqlite3_open16");
+  pthread_once(&once, install_once);
+  return next(path, connection);
+}
