@@ -123,10 +123,12 @@ int sealedsuite_vfs_register(sqlite3_vfs *base, int is_default) {
   Layer *layer = layer_above(base);
   if (!layer) {
     layer = calloc(1, sizeof *layer);
-    size_t length = strlen(base->zName) + sizeof "below-";
+    static unsigned count;
+    size_t length = strlen(base->zName) + 32;
     char *name = malloc(length);
     if (!layer || !name) abort();
-    snprintf(name, length, "below-%s", base->zName);
+    // A later VFS of the same name must get another one: keys are registered over a name.
+    snprintf(name, length, "below-%s-%u", base->zName, ++count);
     Layer *first = layers;
     while (first->next) first = first->next;
     layer->vfs = *first->active;
@@ -154,6 +156,7 @@ int sealedsuite_vfs_unregister(sqlite3_vfs *base) {
   int result = sqlite3_vfs_unregister(base);
   if (layer->active != &layer->vfs) return result;  // "sealed" can come back
   base->zName = layer->vfs.zName;
+  sealedsuite_swift_forget_base(layer->base_name);
   pthread_mutex_lock(&mutex);
   for (Layer **link = &layers; *link; link = &(*link)->next) {
     if (*link == layer) {

@@ -47,3 +47,12 @@ public func forget(_ path: UnsafePointer<CChar>) {
   let path = unsafe String(cString: path)
   registrations.withLock { $0[path] = nil }
 }
+
+/// Removes the keys of all databases over a VFS that a test is about to free.
+@_cdecl("sealedsuite_swift_forget_base")
+public func forget(over base: UnsafePointer<CChar>) {
+  let base = unsafe String(cString: base)
+  registrations.withLock { registrations in
+    registrations = registrations.filter { $0.value.base != base }
+  }
+}

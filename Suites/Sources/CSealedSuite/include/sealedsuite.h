@@ -15,9 +15,10 @@ int sealedsuite_vfs_register(sqlite3_vfs *vfs, int is_default);
 int sealedsuite_vfs_unregister(sqlite3_vfs *vfs);
 sqlite3_vfs *sealedsuite_vfs_find(const char *name);
 
-// In SealedSuite.swift. Both return a result code.
+// In SealedSuite.swift. Integers are result codes.
 int sealedsuite_swift_install(void);
 int sealedsuite_swift_register(const char *path, const char *base, int sets_reserve);
 void sealedsuite_swift_forget(const char *path);
+void sealedsuite_swift_forget_base(const char *base);
 
 #endif
