@@ -13,13 +13,16 @@ STEPS ?= 1000000
 # Minutes of `make soak`.
 MINUTES ?= 60
 
+# The test files of `make sqlite-suite`: all, or names and patterns.
+FILES ?=
+
 # Where `make install` installs, below DESTDIR.
 PREFIX ?= /usr/local
 DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network demo-cluster test bench bench-cluster crash simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network demo-cluster test bench bench-cluster crash sqlite-suite simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -44,6 +47,12 @@ test:
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
 
+# SQLite's own tests on sealed databases, compared with plain ones. FILES="savepoint* ioerr" runs some test files,
+# SHARE=crash about ten minutes of them, PART=1/4 each fourth; VERSION=newest runs those of Debian's newest SQLite.
+# Prints files, cases, expected differences, unexpected (0).
+sqlite-suite:
+	@set -f; VERSION=$(VERSION) SHARE=$(SHARE) PART=$(PART) scripts/sqlite-suite $(FILES)
+
 # STEPS steps of the simulation of replication, in a release build, then each rule turned off. Prints what each missing
 # rule breaks, then steps, commits, crashes, repairs, lost (0), twice (0), wrong (0).
 simulate:
@@ -62,7 +71,7 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, server, backups, model, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
+# kills, server, backups, model, sqlite-suite-1 to -4, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
 # docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
