@@ -6,6 +6,7 @@ SWIFT_FLAGS ?=
 # The kill runs of `make crash`, and the states of each of its workloads. `make test` runs fewer.
 RUNS ?= 200
 STATES ?= 20000
+SQLITE_SUITE ?= 1
 # Seconds for each harness of `make fuzz`.
 SECONDS_EACH ?= 60
 # Steps of `make simulate`.
@@ -42,10 +43,12 @@ demo-cluster:
 test:
 	@scripts/test $(SWIFT_FLAGS)
 
-# Simulated power failures, by the sector, then kill runs of a publishing process. Prints states, workloads,
+# Simulated power failures, by the sector, then kill runs of a publishing process, then a share of SQLite's own tests,
+# which SQLITE_SUITE=0 leaves out. Prints states, workloads,
 # lost (0), wrong (0), then runs, acknowledged, lost (0), wrong (0).
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
+	@[ "$(SQLITE_SUITE)" = 0 ] || SHARE=crash scripts/sqlite-suite
 
 # SQLite's own tests on sealed databases, compared with plain ones. FILES="savepoint* ioerr" runs some test files,
 # SHARE=crash about ten minutes of them, PART=1/4 each fourth; VERSION=newest runs those of Debian's newest SQLite.
