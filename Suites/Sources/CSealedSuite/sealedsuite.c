@@ -1,9 +1,11 @@
 // VFSes that register each database under the test key before the sealed VFS opens it.
 //
 // Environment:
-//   SEALEDSUITE_SETS_RESERVE=1  the program's SQLite reserves 40 bytes itself; an empty file then shows as empty
+//   SEALEDSUITE_SETS_RESERVE=1  an empty file shows as empty: the program's SQLite reserves 40 bytes itself, or, with
+//                               LD_PRELOAD, sqlite3_open_v2() does, as SealedDatabase
 //   SEALEDSUITE_PLAIN_FILES=1   a file that begins with SQLite's own magic is opened without a key
 //   SEALEDSUITE_LOG=FILE        appends a line for each plain file that was opened so
+//   SEALEDSUITE_COUNTS=1        prints the numbers of databases opened sealed and plain at exit, on standard error
 #define _GNU_SOURCE
 #include "sealedsuite.h"
 
@@ -11,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,7 @@ struct Layer {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static Layer *layers;
 static int (*sealed_open)(sqlite3_vfs *, const char *, sqlite3_file *, int, int *);
+static atomic_ulong sealed_count, plain_count;
 
 static int is_set(const char *name) {
   const char *value = getenv(name);
@@ -86,16 +90,26 @@ static int open_file(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int
       if (is_set("SEALEDSUITE_PLAIN_FILES") && is_plain(path)) {
         sealedsuite_swift_forget(path);
         note_plain(path);
+        atomic_fetch_add(&plain_count, 1);
       } else {
         int result = sealedsuite_swift_register(path, layer->base_name, is_set("SEALEDSUITE_SETS_RESERVE"));
         if (result != SQLITE_OK) {
           file->pMethods = NULL;
           return result;
         }
+        result = sealed_open(vfs, path, file, flags, out_flags);
+        if (result == SQLITE_OK) atomic_fetch_add(&sealed_count, 1);
+        return result;
       }
     }
   }
   return sealed_open(vfs, path, file, flags, out_flags);
+}
+
+__attribute__((destructor)) static void print_counts(void) {
+  if (!is_set("SEALEDSUITE_COUNTS")) return;
+  fprintf(stderr, "sealedsuite: databases opened sealed: %lu, plain: %lu\n", atomic_load(&sealed_count),
+          atomic_load(&plain_count));
 }
 
 int sealedsuite_install(void) {
@@ -190,10 +204,24 @@ static void install_once(void) {
   abort();
 }
 
+// Reserves the bytes of a new database, as SealedDatabase does before its first write.
+static void reserve_bytes(sqlite3 *connection) {
+  char *name = NULL;
+  int count = 40;
+  if (!is_set("SEALEDSUITE_SETS_RESERVE")) return;
+  if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_VFSNAME, &name) != SQLITE_OK || !name) return;
+  if (strcmp(name, "sealed") == 0) {
+    sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &count);
+  }
+  sqlite3_free(name);
+}
+
 int sqlite3_open_v2(const char *path, sqlite3 **connection, int flags, const char *vfs) {
   int (*next)(const char *, sqlite3 **, int, const char *) = dlsym(RTLD_NEXT, "sqlite3_open_v2");
   pthread_once(&once, install_once);
-  return next(path, connection, flags, vfs);
+  int result = next(path, connection, flags, vfs);
+  if (result == SQLITE_OK) reserve_bytes(*connection);
+  return result;
 }
 
 int sqlite3_open(const char *path, sqlite3 **connection) {
