@@ -23,7 +23,7 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network demo-cluster test bench bench-cluster crash sqlite-suite simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network demo-cluster test bench bench-cluster crash sqlite-suite grdb-suite simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -56,6 +56,11 @@ crash:
 sqlite-suite:
 	@set -f; VERSION=$(VERSION) SHARE=$(SHARE) PART=$(PART) scripts/sqlite-suite $(FILES)
 
+# GRDB's own tests over sealed databases, and over plain ones for comparison. Prints tests, differences expected,
+# unexpected (0).
+grdb-suite:
+	@scripts/grdb-suite
+
 # STEPS steps of the simulation of replication, in a release build, then each rule turned off. Prints what each missing
 # rule breaks, then steps, commits, crashes, repairs, lost (0), twice (0), wrong (0).
 simulate:
@@ -74,8 +79,8 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, server, backups, model, sqlite-suite-1 to -4, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a row for
-# docs/development/nightly.md each.
+# kills, server, backups, model, sqlite-suite-1 to -4, grdb-suite, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a
+# row for docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
 
