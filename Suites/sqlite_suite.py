@@ -190,6 +190,15 @@ def differences(plain, sealed):
     return found
 
 
+def holds(condition, version):
+    """Whether a version meets a condition such as ">=3.46"; there is none for all versions."""
+    if not condition:
+        return True
+    comparison, bound = re.fullmatch(r"(<|>=)([\d.]+)", condition).groups()
+    ours, theirs = (tuple(map(int, v.split("."))) for v in (version, bound))
+    return (ours < theirs) == (comparison == "<")
+
+
 class Expected:
     """The list of expected differences."""
 
@@ -197,26 +206,23 @@ class Expected:
         self.entries = {}
         self.limits = {}
         self.excluded = set()
+        kind = detail = None
         with open(path) as file:
             for number, line in enumerate(file, 1):
                 line = line.split("#", 1)[0].rstrip()
-                if not line:
-                    continue
-                fields = line.split(None, 2)
-                if len(fields) < 3:
-                    sys.exit(f"{path}:{number}: a line needs a name, a class and a reason")
-                name, kind, reason = fields
-                if condition := re.match(r"\[(<|>=)([\d.]+)\] (.*)", reason):
-                    ours, theirs = (tuple(map(int, v.split("."))) for v in (version, condition[2]))
-                    if (ours < theirs) != (condition[1] == "<"):
-                        continue
-                    reason = condition[3]
-                if kind == "limit":
-                    self.limits[name] = int(reason.split()[0])
+                if line and not line.startswith(" "):
+                    head = re.match(r"([\w-]+)(?: (\S+))?: \S", line)
+                    if not head:
+                        sys.exit(f"{path}:{number}: a group needs a class and a reason")
+                    kind, detail = head[1], head[2]
+                elif line and not kind:
+                    sys.exit(f"{path}:{number}: these names have no class and no reason")
+                elif kind == "limit":
+                    self.limits.update((name, int(detail)) for name in line.split())
                 elif kind == "excluded":
-                    self.excluded.add(name)
-                else:
-                    self.entries[name] = (kind, reason)
+                    self.excluded.update(line.split())
+                elif holds(detail, version):
+                    self.entries.update((name, kind) for name in line.split())
         self.globs = [name for name in self.entries if re.search(r"[*?]", name)]
         self.used = set()
 
@@ -226,7 +232,7 @@ class Expected:
         if key is None:
             return None
         self.used.add(key)
-        return self.entries[key][0]
+        return self.entries[key]
 
     def unused(self, names):
         """The entries for names that ran and passed."""

@@ -172,7 +172,7 @@ extension BaseFile {
     do throws(ResultCode) {
       header = try bytes(SealedHeader.byteCount, at: 0)
     } catch  where error.isShortRead {
-      throw ResultCode(SQLITE_IOERR_READ)  // the file was cut meanwhile
+      throw ResultCode(SQLITE_IOERR_READ)  // the file was cut since its length was read
     }
     return header.allSatisfy { $0 == 0 } ? 0 : byteCount
   }
