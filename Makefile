@@ -6,6 +6,7 @@ SWIFT_FLAGS ?=
 # The kill runs of `make crash`, and the states of each of its workloads. `make test` runs fewer.
 RUNS ?= 200
 STATES ?= 20000
+# 0 leaves SQLite's own tests out of `make crash`.
 SQLITE_SUITE ?= 1
 # Seconds for each harness of `make fuzz`.
 SECONDS_EACH ?= 60
@@ -43,15 +44,14 @@ demo-cluster:
 test:
 	@scripts/test $(SWIFT_FLAGS)
 
-# Simulated power failures, by the sector, then kill runs of a publishing process, then a share of SQLite's own tests,
-# which SQLITE_SUITE=0 leaves out. Prints states, workloads,
-# lost (0), wrong (0), then runs, acknowledged, lost (0), wrong (0).
+# Simulated power failures by sector, kill runs of a publishing process, and a share of SQLite's own tests.
+# Prints states, workloads, lost (0), wrong (0), then runs, acknowledged, lost (0), wrong (0), then SQLite's totals.
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
 	@[ "$(SQLITE_SUITE)" = 0 ] || SHARE=crash scripts/sqlite-suite
 
 # SQLite's own tests on sealed databases, compared with plain ones. FILES="savepoint* ioerr" runs some test files,
-# SHARE=crash about ten minutes of them, PART=1/4 each fourth; VERSION=newest runs those of Debian's newest SQLite.
+# SHARE=crash about ten minutes of them, PART=1/4 every fourth; VERSION=newest runs those of Debian's newest SQLite.
 # Prints files, cases, expected differences, unexpected (0).
 sqlite-suite:
 	@set -f; VERSION=$(VERSION) SHARE=$(SHARE) PART=$(PART) scripts/sqlite-suite $(FILES)
@@ -78,9 +78,9 @@ sanitize:
 soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
-# The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash,
-# kills, server, backups, model, sqlite-suite-1 to -4, grdb-suite, sanitize-address, sanitize-thread, bench, soak, examples, deb. Prints a
-# row for docs/development/nightly.md each.
+# The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: fuzz, crash, kills,
+# server, backups, model, sqlite-suite-1 to -4, grdb-suite, sanitize-address, sanitize-thread, bench, soak, examples,
+# deb. Prints a row for docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)
 

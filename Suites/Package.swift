@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own, so that packages that depend on DataVault do not build it.
+// A separate package, so that dependents of DataVault do not build it.
 let package = Package(
   name: "Suites",
   products: [
@@ -13,7 +13,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
   ],
   targets: [
-    // VFS structures and a constructor, for which Swift has no words.
+    // C, because Swift cannot interpose C functions.
     .target(name: "CSealedSuite"),
     .target(
       name: "SealedSuite",

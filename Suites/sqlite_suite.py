@@ -1,6 +1,6 @@
 """Runs SQLite's own TCL tests on plain and on sealed databases and compares the results.
 
-Each test file runs in a process and a folder of its own. A case that fails on sealed databases and not on plain ones is a
+Each test file runs in a separate process and folder. A case that fails on sealed databases and not on plain ones is a
 difference. The list of expected differences gives each of them a class and a reason. scripts/sqlite-suite calls this.
 """
 
@@ -92,7 +92,7 @@ def environment(options, temporary=None):
 
 
 def run(options, path, name, form, limit):
-    """Runs a test file; a plain one takes its result from the last run of the same testfixture."""
+    """Runs a test file. A plain run reuses the stored result of the same testfixture."""
     relative = os.path.relpath(path, options.source).replace("/", "-").removesuffix(".test")
     stored = os.path.join(options.work, form, relative + ".json")
     if (form == "plain" or options.resume) and os.path.exists(stored):
@@ -167,7 +167,7 @@ def family(name):
 
 
 def differences(plain, sealed):
-    """The names that pass on plain databases and do not on sealed ones; with a word on each."""
+    """Returns the cases that pass on plain databases and not on sealed ones, each with what happened."""
     lengths = collections.Counter(family(name) for name in plain.names)
     known = collections.Counter(family(name) for name in plain.failed)
     counts = collections.Counter(family(name) for name in sealed.failed)

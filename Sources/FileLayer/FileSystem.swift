@@ -176,7 +176,7 @@ extension FileSystem {
         try file.rename(toFree: path)
       }
     } catch {
-      // Another process's file has the name if the error is EBUSY. The next replacement removes what is left.
+      // With EBUSY, the name belongs to another process's file. Otherwise the next replacement removes what remains.
       if !error.isCrash, error.errno != .resourceBusy { try? remove(temporary) }
       throw error
     }

@@ -12,7 +12,7 @@ package func completes(
   await withCheckedContinuation { caller in
     let answer = FirstAnswer(caller)
     let timer = Task.detached {
-      try? await Task.sleep(for: limit, clock: .continuous)  // cancelled once the work has finished
+      try? await Task.sleep(for: limit, clock: .continuous)  // cancelled when the work ends
       answer.give(false)
     }
     Task.detached {

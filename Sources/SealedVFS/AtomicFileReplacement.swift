@@ -123,7 +123,7 @@ package struct AtomicFileReplacement: Sendable {
 
   /// Removes the written file without using it.
   package func discard() {
-    try? remove()  // the next use of the name removes what is left
+    try? remove()  // the next replacement removes the file
   }
 
   private func remove() throws(FileError) {

@@ -55,15 +55,18 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let reserveInUse = Code(
       "reserveInUse", "the pages leave no room for nonce and tag",
       hint: "set SQLITE_FCNTL_RESERVE_BYTES to 40 and VACUUM")
-    /// SQLite writes pages of another size: `PRAGMA page_size` on another database of the connection, or a backup.
+    /// SQLite tried to write pages of another size than 4096 bytes.
+    ///
+    /// `PRAGMA page_size` on another database of the connection, or a backup, causes this.
     public static let otherPageSize = Code(
-      "otherPageSize", "a sealed database has pages of 4096 bytes",
-      hint: "run PRAGMA page_size = 4096 on the source or the connection, then repeat")
-    /// A VFS that is layered above the sealed one hides the database's file, so that its log or journal would not be
-    /// sealed.
+      "otherPageSize", "SQLite tried to write pages that are not 4096 bytes long",
+      hint: "run PRAGMA page_size = 4096 on the source database, then retry")
+    /// A VFS above the sealed one hides the database file.
+    ///
+    /// Its log or journal would be written in the clear.
     public static let hiddenByVFS = Code(
-      "hiddenByVFS", "a VFS above the sealed one hides the database's file",
-      hint: "use a VFS that passes xFileControl on to the file beneath, or none")
+      "hiddenByVFS", "a VFS above the sealed one hides the database file",
+      hint: "remove that VFS, or use one that passes xFileControl on")
     /// Page 1 does not open as one of SQLCipher 4; the format cannot tell the possible reasons
     /// apart.
     public static let wrongKeyOrNotSQLCipher = Code(
@@ -203,7 +206,7 @@ extension SealedDatabaseError {
 /// Runs a step of a cipher on the file at `path`, and translates its error.
 @inline(__always)
 func translatingCryptoErrors<R>(
-  at path: String, _ step: () throws(CryptoError) -> R
+  at path: String, _ step: @autoclosure () throws(CryptoError) -> R
 ) throws(SealedDatabaseError) -> R {
   do throws(CryptoError) {
     return try step()

@@ -14,14 +14,14 @@ import Testing
     var testDescription: String { "\(journal), synchronous \(synchronous)" }
   }
 
-  /// Without MEMORY and OFF: after a failed write, plain SQLite has nothing to roll back with there.
+  /// MEMORY and OFF are left out: plain SQLite cannot roll back there after a failed write.
   static let modes = ["DELETE", "TRUNCATE", "PERSIST", "WAL"].flatMap { journal in
     ["FULL", "NORMAL", "OFF"].map { Mode(journal: journal, synchronous: $0) }
   }
 
-  /// The distance between calls that fail.
+  /// The distance between failing calls.
   ///
-  /// With `DATAVAULT_FAULTS=all` every call fails. The default begins with another call in each mode.
+  /// `DATAVAULT_FAULTS=all` fails every call. Otherwise each mode begins at a different call.
   private static let step =
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 29
 
@@ -41,7 +41,7 @@ import Testing
     return place
   }
 
-  /// Changes every page, undoes a savepoint and a statement that violates UNIQUE at its end, and commits.
+  /// Changes every page, rolls back a savepoint and a UNIQUE violation, and commits.
   ///
   /// - Returns: the rows within the transaction.
   private static func change(_ connection: SQLConnection) throws -> [String] {
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: modes, LayerVFS.FailureCode.allCases)
-  func `a call that fails once leads to an error or to the right rows`(
+  func `a transaction with one failed call throws or returns the right rows`(
     mode: Mode, code: LayerVFS.FailureCode
   ) throws {
     let model = try Self.made(mode)
@@ -108,7 +108,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "PERSIST"], LayerVFS.FailureCode.allCases)
   func
-    `a call that fails once in a hot rollback is reported as what it was, and the next rollback works`(
+    `a failed call during a hot rollback is not reported as damage, and the next rollback succeeds`(
       mode: String, code: LayerVFS.FailureCode
     ) throws
   {
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test(arguments: ["FULL", "OFF"])
-  func `a flipped bit in the journal of a running transaction is an error when it is rolled back`(
+  func `ROLLBACK TO after a flipped bit in the journal restores the rows or throws damagedJournal`(
     synchronous: String
   ) throws {
     let place = try Self.made(Mode(journal: "DELETE", synchronous: synchronous))

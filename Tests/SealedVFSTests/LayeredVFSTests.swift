@@ -14,12 +14,13 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
-  func `a VFS that passes file controls on gets a sealed log and journal`(mode: String) throws {
+  func `log and journal are sealed beneath a VFS that passes file controls`(mode: String) throws {
     let place = TemporaryDatabase()
     let layer = LayerVFS(over: SealedVFS.name)
     try place.register()
     let connection = try SQLConnection(place.database.string, vfs: layer.name)
     try Self.fill(connection, mode)
+    #expect(place.exists(mode == "WAL" ? place.log : place.journal))
     for (name, bytes) in try place.contents() where !name.hasSuffix("-shm") {
       #expect(!bytes.isEmpty && !bytes.contains(text: "canary"), "\(name) holds plaintext")
     }
@@ -31,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
-  func `a VFS that passes no file controls on gets neither log nor journal, and the error says why`(
+  func `opening a log or journal beneath a VFS without file controls throws hiddenByVFS`(
     mode: String
   ) throws {
     let place = TemporaryDatabase()
@@ -44,7 +45,8 @@ import Testing
     for (_, bytes) in try place.contents() { #expect(!bytes.contains(text: "canary")) }
   }
 
-  @Test func `a log is refused after its key's registration has ended, while the file is open`()
+  @Test
+  func `opening a log throws while the sealed file is open, even after its registration ended`()
     throws
   {
     let place = try TemporaryDatabase.made(mode: "WAL")
@@ -56,7 +58,7 @@ import Testing
     #expect(try !place.contents().values.contains { $0.contains(text: "canary") })
   }
 
-  @Test func `a log of a sealed database that was opened as a plain one is refused`() throws {
+  @Test func `opening a sealed database as plain refuses its log and changes no file`() throws {
     let (place, connection) = try TemporaryDatabase.reopened(mode: "WAL")
     try connection.run("PRAGMA wal_autocheckpoint = 0; INSERT INTO t VALUES (1000, 'canary')")
     let killed = try place.afterKill()
@@ -76,12 +78,14 @@ import Testing
     #expect(try place.bytes(place.directory.appending("copy.db")).isEmpty)
   }
 
-  @Test func `a plain database keeps its log and journal beneath another VFS`() throws {
+  @Test func `log and journal of a plain database stay plain beneath another VFS`() throws {
     let layer = LayerVFS(over: SealedVFS.name)
     for mode in ["WAL", "DELETE"] {
       let place = TemporaryDatabase()
       let connection = try SQLConnection(place.database.string, vfs: layer.name)
       try Self.fill(connection, mode)
+      let companion = try place.bytes(mode == "WAL" ? place.log : place.journal)
+      #expect(companion.contains(text: "canary"))
       try connection.run("COMMIT")
       #expect(try connection.integrity == "ok")
     }

@@ -71,7 +71,7 @@ import Testing
   ]
 
   @Test(arguments: garbage, ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
-  func `a log or hot journal restores a header of which nothing is left, but only for its key`(
+  func `a log or hot journal restores an overwritten header, but only under its own key`(
     bytes: [UInt8], mode: String
   ) throws {
     let (written, connection) = try TemporaryDatabase.reopened(rowCount: 300, mode: mode)
@@ -110,7 +110,7 @@ import Testing
   @Test(
     arguments: [[], Array(repeating: 0xA5, count: 16), Array(repeating: 0xA5, count: 8192)]
       as [[UInt8]])
-  func `a hot journal of a first transaction empties a database that is garbage`(
+  func `rolling back the hot journal of a first transaction empties a garbage database`(
     bytes: [UInt8]
   ) throws {
     let (written, connection) = try TemporaryDatabase.connected()
@@ -125,7 +125,7 @@ import Testing
     #expect(try reopened.integrity == "ok")
   }
 
-  @Test func `a copy from before a change of key does not identify the database`() throws {
+  @Test func `a header copy that predates a key change does not identify the database`() throws {
     let place = try killedInLogMode()
     let log = try place.bytes(place.log)
     _ = try place.query("PRAGMA wal_checkpoint(TRUNCATE)")

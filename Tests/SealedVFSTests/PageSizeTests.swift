@@ -54,7 +54,8 @@ import Testing
       let source = try SQLConnection(":memory:")
       try source.run("PRAGMA page_size = \(size)")
       if tableCount > 0 { try source.run("CREATE TABLE t (x); INSERT INTO t VALUES (1)") }
-      let backup = sqlite3_backup_init(target.pointer, "main", source.pointer, "main")
+      let backup = try #require(
+        sqlite3_backup_init(target.pointer, "main", source.pointer, "main"))
       let step = sqlite3_backup_step(backup, -1)
       let result = sqlite3_backup_finish(backup)
       #expect(tableCount == 0 || step != SQLITE_DONE)

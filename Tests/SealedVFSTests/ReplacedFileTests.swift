@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "PERSIST"])
-  func `contents replaced in place by those of another database are read with its file id`(
+  func `an open connection reads another database that replaced the contents in place`(
     mode: String
   ) throws {
     let (place, connection) = try TemporaryDatabase.reopened(mode: mode)
@@ -90,7 +90,7 @@ import Testing
     try connection.run("PRAGMA journal_mode = \(mode); UPDATE t SET text = 'x' WHERE id = 1")
     #expect(try connection.rowCount == "300")
 
-    // As SQLite's superlock does: new contents in the same files, and an index that must be made again.
+    // SQLite's superlock does this: new contents in the same files, and an index to rebuild.
     for name in killed.fileNames {
       let bytes = try killed.bytes(killed.directory.appending(name))
       try place.overwrite(place.directory.appending(name)) { $0 = bytes }

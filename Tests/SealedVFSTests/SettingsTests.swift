@@ -20,7 +20,7 @@ import Testing
     #expect(try connection.rowCount == "300")
   }
 
-  @Test func `a VFS without shared memory beneath has no log, except for one connection alone`()
+  @Test func `WAL mode over a VFS without shared memory requires exclusive locking`()
     throws
   {
     let layer = LayerVFS(hasSharedMemory: false)

@@ -90,9 +90,9 @@ internal import Glibc
     unsafe methods.xFileControl(pointer, operation, argument)
   }
 
-  /// Keeps the underlying VFS from mapping the file, for which it would extend it with zeros.
+  /// Prevents the underlying VFS from mapping the file, which would extend it with zeros.
   ///
-  /// `SQLITE_CONFIG_MMAP_SIZE` makes "unix" map every file. A VFS without mapping does not know this operation.
+  /// `SQLITE_CONFIG_MMAP_SIZE` makes "unix" map every file. Other VFSes ignore the operation.
   func refuseMapping() {
     var byteCount: Int64 = 0
     _ = unsafe control(SQLITE_FCNTL_MMAP_SIZE, &byteCount)
@@ -101,7 +101,7 @@ internal import Glibc
   /// Whether the underlying VFS has shared memory for the log's index.
   var hasSharedMemory: Bool { unsafe methods.iVersion >= 2 && methods.xShmMap != nil }
 
-  /// SQLite's default for a file that does not state its sector size is 4096.
+  /// The sector size; SQLite's default of 4096 if the file states none.
   var sectorByteCount: Int32 { unsafe methods.xSectorSize.map { unsafe $0(pointer) } ?? 4096 }
 
   var deviceCharacteristics: Int32 { unsafe methods.xDeviceCharacteristics(pointer) }
@@ -172,7 +172,7 @@ extension BaseFile {
     do throws(ResultCode) {
       header = try bytes(SealedHeader.byteCount, at: 0)
     } catch  where error.isShortRead {
-      throw ResultCode(SQLITE_IOERR_READ)  // the file was cut since its length was read
+      throw ResultCode(SQLITE_IOERR_READ)  // another process truncated the file
     }
     return header.allSatisfy { $0 == 0 } ? 0 : byteCount
   }

@@ -5,7 +5,7 @@ internal import CSQLite
 /// SQLite's memory for a file holds the method table and a reference to the ``OpenFile``, which
 /// xClose releases. Version 2 of the table has no memory mapping.
 enum FileCallbacks {
-  /// The method tables of our files: version 2, and version 1 for an underlying VFS without shared memory.
+  /// The method tables: version 2, and version 1 if the underlying VFS has no shared memory.
   // nonisolated(unsafe): written once, before the first file is opened.
   nonisolated(unsafe) private static let methods = unsafe FileSlot<OpenFile>.table(makeMethods(2))
   nonisolated(unsafe) private static let methodsWithoutIndex = unsafe FileSlot<OpenFile>.table(
@@ -17,9 +17,9 @@ enum FileCallbacks {
     unsafe FileSlot(methods: table, file: .passRetained(file)).store(in: memory)
   }
 
-  /// Our file in SQLite's memory, or beneath the file of a VFS that is layered above ours; nil if there is none.
+  /// Our file in SQLite's memory, or beneath a VFS that is layered above ours; nil if it is not ours.
   ///
-  /// Such a VFS, as SQLite's own "vfsstat" and "cksumvfs", passes file controls on to the file beneath.
+  /// SQLite's "vfsstat" and "cksumvfs" are such VFSes. They pass file controls to the lower file.
   static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> OpenFile? {
     guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods else { return nil }
     if unsafe found == methods || found == methodsWithoutIndex {

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// File controls that our files answer: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
 enum FileControl {
-  /// An operation of our own, which stores the address of our object at the pointer that is its argument.
+  /// A private operation: stores the address of the ``OpenFile`` at its argument.
   ///
-  /// SQLite leaves the numbers from 100 on to applications.
+  /// SQLite reserves the numbers below 100.
   static let identify: Int32 = 0x5EA1ED
 
   /// Answers an operation, or passes it to the file and the underlying VFS.
@@ -31,17 +31,17 @@ enum FileControl {
     case SQLITE_FCNTL_PRAGMA:
       guard let file = file as? SealedFile, let pragma = unsafe Pragma(argument) else { break }
       if let result = refuseKey(pragma, of: file) { return result }
-      if pragma.changesPageSize { return SQLITE_OK }  // ignored, as every database has 4096
+      if pragma.changesPageSize { return SQLITE_OK }  // ignored: sealed pages have 4096 bytes
     default: break
     }
     return unsafe file.control(operation, argument)
   }
 
-  /// A pragma that SQLite is about to run: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlpragma>.
+  /// The argument of `SQLITE_FCNTL_PRAGMA`.
   @safe private struct Pragma {
     let name: String
     let value: String?
-    /// The place of SQLite's string for an error.
+    /// Receives the error message.
     let message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
     init?(_ argument: UnsafeMutableRawPointer?) {
@@ -52,7 +52,7 @@ enum FileControl {
       unsafe message = words
     }
 
-    /// Whether SQLite would give the database other pages at the next `VACUUM`.
+    /// Whether the next `VACUUM` would change the page size.
     var changesPageSize: Bool {
       guard name == "page_size", let value else { return false }
       return Int(value) != PageLayout.byteCount

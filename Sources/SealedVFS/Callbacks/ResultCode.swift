@@ -21,10 +21,10 @@ struct ResultCode: Error {
 
   /// Runs a step of a cipher, and throws `SQLITE_NOMEM` if OpenSSL fails.
   ///
-  /// After a cipher has been made, OpenSSL fails only for want of memory.
+  /// Once a cipher exists, OpenSSL fails only when it runs out of memory.
   @inline(__always)
-  static func ofCipher<R>(
-    _ step: () throws(CryptoError) -> R
+  static func translatingCryptoErrors<R>(
+    _ step: @autoclosure () throws(CryptoError) -> R
   ) throws(ResultCode) -> R {
     do throws(CryptoError) {
       return try step()

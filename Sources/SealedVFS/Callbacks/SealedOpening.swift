@@ -33,9 +33,7 @@ enum SealedOpening {
         FaultLog.record(error)
         throw ResultCode(SQLITE_AUTH)
       }
-      file = try ResultCode.ofCipher { () throws(CryptoError) in
-        try unsafe mainFile(of: registered, path)
-      }
+      file = try unsafe ResultCode.translatingCryptoErrors(mainFile(of: registered, path))
     } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
       let database = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path))
       // SQLite would write the log of another format in the clear.
@@ -80,7 +78,7 @@ enum SealedOpening {
     }
     if let other = file as? SQLCipherFile {
       do throws(ResultCode) {
-        try other.learnWhetherNew()
+        try other.determineWhetherNew()
       } catch {
         other.base.close()
         throw error
@@ -94,10 +92,10 @@ enum SealedOpening {
     return true
   }
 
-  /// Requires that the database of a log or journal is a plain one, because its file is not ours.
+  /// Throws `SQLITE_CANTOPEN` if the log or journal belongs to a sealed database.
   ///
-  /// A VFS above ours that does not pass file controls on hides our file. The log of a sealed database would then be
-  /// written in the clear.
+  /// A VFS above ours that does not pass file controls on hides our file. Without this check, the log of a sealed
+  /// database would be written in the clear.
   private static func requirePlainDatabase(of path: UnsafePointer<CChar>) throws(ResultCode) {
     guard let database = unsafe sqlite3_filename_database(path) else { return }
     let name = unsafe String(cString: database)

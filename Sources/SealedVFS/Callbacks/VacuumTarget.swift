@@ -42,7 +42,7 @@ enum VacuumTarget {
     if let target = unsafe FileCallbacks.file(in: file) as? PagedFile {
       return target.showsStandIn ? "it is not marked with sealed_vacuum_into=1" : nil
     }
-    // A caller that names another VFS asks for a plain file. The default VFS can be one that is layered above ours.
+    // A caller that names another VFS wants a plain file. The default VFS can itself be layered above ours.
     let name = unsafe sqlite3_db_filename(connection, schema)
     let vfs = unsafe sqlite3_uri_parameter(name, "vfs").map { unsafe String(cString: $0) }
     return vfs == nil || vfs == SealedVFS.name

@@ -15,29 +15,6 @@ final class FileKeys {
   }
 }
 
-extension FileKeys {
-  /// Makes the ciphers for the file at `path`.
-  convenience init(
-    _ header: SealedHeader, _ key: borrowing SecretBytes, at path: String
-  ) throws(SealedDatabaseError) {
-    do throws(CryptoError) {
-      try self.init(header: header, key: key)
-    } catch {
-      throw SealedDatabaseError(error, path: path)
-    }
-  }
-
-  /// Whether a page of the file at `path` opens.
-  func opens(
-    _ sealed: borrowing Scratch, _ number: UInt32, into target: borrowing Scratch, at path: String
-  ) throws(SealedDatabaseError) -> Bool {
-    let (sealed, target) = unsafe (sealed.pointer, target.pointer)
-    return try translatingCryptoErrors(at: path) { () throws(CryptoError) in
-      try unsafe page.open(sealed, number: number, into: target)
-    }
-  }
-}
-
 /// The keys of one file: `docs/reference/sealed-database-format.md`, "Keys".
 enum DerivedKeys {
   static func page(

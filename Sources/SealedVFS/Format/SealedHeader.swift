@@ -25,15 +25,11 @@ public struct SealedHeader: Sendable, Equatable {
     return unsafe isEqualInConstantTime(expected.span.bytes, keyCheck.span.bytes)
   }
 
-  /// Whether the key check of the file at `path` matches this key.
+  /// Whether the key check matches this key; an error names the file at `path`.
   func matches(
     key: borrowing SecretBytes, at path: String
   ) throws(SealedDatabaseError) -> Bool {
-    do throws(CryptoError) {
-      return try matches(key: key)
-    } catch {
-      throw SealedDatabaseError(error, path: path)
-    }
+    try translatingCryptoErrors(at: path, matches(key: key))
   }
 
   /// The 16 bytes on disk.
@@ -46,19 +42,6 @@ extension SealedHeader {
   /// The header of a file with this identity under this key.
   init(fileID: [UInt8], key: borrowing SecretBytes) throws(CryptoError) {
     self.init(keyCheck: try DerivedKeys.keyCheck(of: key, fileID: fileID), fileID: fileID)
-  }
-}
-
-extension SealedHeader {
-  /// The header of the file at `path` with this identity under this key.
-  init(
-    fileID: [UInt8], _ key: borrowing SecretBytes, at path: String
-  ) throws(SealedDatabaseError) {
-    do throws(CryptoError) {
-      try self.init(fileID: fileID, key: key)
-    } catch {
-      throw SealedDatabaseError(error, path: path)
-    }
   }
 }
 

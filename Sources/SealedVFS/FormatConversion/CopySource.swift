@@ -53,7 +53,7 @@ package final class CopySource {
   ///
   /// No other connection can use the index while the database is locked exclusively.
   deinit {
-    // Where anything fails, the index stays, which does no harm.
+    // On any failure the index stays, which is harmless.
     guard leavesIndex, let file = try? files.open(),
       (try? file.lockShared()) != nil, (try? file.lockExclusively()) != nil, file.isAlone
     else { return }

@@ -37,7 +37,7 @@ extension JournalFile {
   /// Answers SQLite's test for a hot journal: it reads the first byte, which on disk is always
   /// zero.
   private func readHotByte(_ target: UnsafeMutableRawPointer) throws(ResultCode) {
-    try main.learnIdentity()  // the contents can have been replaced since the journal was opened
+    try main.learnIdentity()  // the file contents can have changed since the journal was opened
     unsafe memset(sealed.pointer, 0, JournalLayout.sealedByteCount)
     do throws(ResultCode) {
       try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: 0)
@@ -98,17 +98,15 @@ extension JournalFile {
 
   /// The state of a journal with these bytes in `sealed`, the first or a later header.
   private func journalState(byteCount: Int64) throws(ResultCode) -> JournalState {
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe JournalState(sealed.pointer, byteCount: byteCount, cipher: main.keys.journal)
-    }
+    try unsafe ResultCode.translatingCryptoErrors(
+      JournalState(sealed.pointer, byteCount: byteCount, cipher: main.keys.journal))
   }
 
   /// Opens the header at an offset and keeps it.
   private func openHeader(at offset: Int64) throws(ResultCode) {
     try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
-    let opened = try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe JournalHeader(opening: sealed.pointer, at: offset, cipher: main.keys.journal)
-    }
+    let opened = try unsafe ResultCode.translatingCryptoErrors(
+      JournalHeader(opening: sealed.pointer, at: offset, cipher: main.keys.journal))
     guard let header = opened else { throw fail(.damagedJournal, SQLITE_IOERR_DATA) }
     if try base.byteCount() < header.end && header.vouchesForRecords {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)  // SQLite would end its rollback halfway
@@ -146,7 +144,7 @@ extension JournalFile {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)
     }
     let end = offset + Int64(PageLayout.byteCount)
-    // These records must be there: a count states them, or this handle wrote them.
+    // Required records: a count states them, or this handle wrote them.
     let isRequired = header.vouchesForRecords || end < recordsEnd
     do throws(ResultCode) {
       try unsafe base.read(sealed.pointer, 4 + PageLayout.byteCount, at: offset - 4)
@@ -166,11 +164,10 @@ extension JournalFile {
       checksum = (end, header.checksumSeed &+ 1)
       return
     }
-    let isWhole = try ResultCode.ofCipher { () throws(CryptoError) in
+    let isWhole = try unsafe ResultCode.translatingCryptoErrors(
       hasMark
-        ? try unsafe main.keys.journal.open(sealed.pointer + 4, number: number, into: target)
-        : false
-    }
+        ? main.keys.journal.open(sealed.pointer + 4, number: number, into: target)
+        : false)
     if isWhole {
       checksum = unsafe (end, JournalLayout.checksum(of: target, seed: header.checksumSeed))
     } else if hasWritten || isRequired {

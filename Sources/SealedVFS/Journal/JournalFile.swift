@@ -117,10 +117,9 @@ final class JournalFile: SealedFile {
   }
 
   private func write(_ header: JournalHeader, byteCount: Int) throws(ResultCode) {
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe header.seal(
-        into: sealed.pointer, cipher: main.keys.journal, nonces: &main.nonces)
-    }
+    try unsafe ResultCode.translatingCryptoErrors(
+      header.seal(
+        into: sealed.pointer, cipher: main.keys.journal, nonces: &main.nonces))
     try unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 
@@ -149,10 +148,9 @@ final class JournalFile: SealedFile {
     guard let announced, announced.offset == offset - 4 else {
       throw ResultCode(SQLITE_IOERR_WRITE)
     }
-    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe main.keys.journal.seal(
-        source, number: announced.word, into: sealed.pointer, nonces: &main.nonces)
-    }
+    let hasRoom = try unsafe ResultCode.translatingCryptoErrors(
+      main.keys.journal.seal(
+        source, number: announced.word, into: sealed.pointer, nonces: &main.nonces))
     guard hasRoom else { throw fail(.reserveInUse, page: announced.word, SQLITE_IOERR_WRITE) }
     hasUnsynchronizedRecords = true
     pageEnd = offset + Int64(PageLayout.byteCount)

@@ -99,7 +99,7 @@ enum JournalLayout {
   static let sealingOffset = fieldsByteCount
   static let sealedByteCount = sealingOffset + MessageCipher.sealingByteCount
 
-  /// The place of a copy of the database's header in the journal's first header.
+  /// The offset of the database header's copy in a journal header.
   static let databaseHeaderOffset = sealedByteCount
 
   /// The magic and record count, which SQLite writes again when the records are complete.

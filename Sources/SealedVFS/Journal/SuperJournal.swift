@@ -127,7 +127,7 @@ struct SuperJournal {
     do throws(ResultCode) {
       contents = try file.bytes(Int(byteCount), at: 0)
     } catch  where error.isShortRead {
-      return false  // it has become shorter, as no super-journal does
+      return false  // truncated during the read; SQLite never truncates a super-journal
     }
     return contents.split(separator: 0, omittingEmptySubsequences: false).dropLast()
       .contains { $0.elementsEqual(path) }

@@ -123,8 +123,8 @@ extension ExclusiveConnection {
       throw SealedDatabaseError(
         .invalidArgument, path: path.string, detail: "a key must have 32 bytes")
     }
-    let header = try SealedHeader(
-      fileID: file.keys.header.fileID, newKey, at: path.string)
+    let header = try translatingCryptoErrors(
+      at: path.string, SealedHeader(fileID: file.keys.header.fileID, key: newKey))
     // Compares the headers, because afterwards only they tell the keys apart.
     guard header != file.keys.header else {
       throw SealedDatabaseError(.sameKey, path: path.string)

@@ -25,13 +25,9 @@ struct PageCopy: ~Copyable {
   init(
     _ source: MainFile, header: SealedHeader, key: borrowing SecretBytes
   ) throws(SealedDatabaseError) {
-    let path = source.registered.path
     let pageCount = try Self.pageCount(of: source)
-    do throws(CryptoError) {
-      cipher = try PageCipher(.page, key: key, header: header)
-    } catch {
-      throw SealedDatabaseError(error, path: path)
-    }
+    cipher = try translatingCryptoErrors(
+      at: source.registered.path, PageCipher(.page, key: key, header: header))
     self.source = source
     self.pageCount = pageCount
     opened = Scratch(byteCount: PageLayout.byteCount)
@@ -96,22 +92,20 @@ struct PageCopy: ~Copyable {
     let isEmpty = unsafe UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
     if isEmpty || number == PageLayout.lockPageNumber { return }
     let path = source.registered.path
-    let isOpen = try translatingCryptoErrors(at: path) { () throws(CryptoError) in
-      try unsafe source.keys.page.open(page, number: number, into: opened.pointer)
-    }
+    let isOpen = try unsafe translatingCryptoErrors(
+      at: path, source.keys.page.open(page, number: number, into: opened.pointer))
     guard isOpen else {
       if isFree(number) { return }
       throw SealedDatabaseError(.damagedPage, path: source.registered.path, pageNumber: number)
     }
     let hasRoom: Bool
     do throws(CryptoError) {
-      hasRoom = try unsafe copied.withUnsafeMutableBytes { bytes -> Result<Bool, CryptoError> in
-        guard let start = bytes.baseAddress else { return .success(false) }
-        return Result { () throws(CryptoError) in
-          try unsafe cipher.seal(
-            opened.pointer, number: number, into: start + offset, nonces: &nonces)
-        }
-      }.get()
+      hasRoom = try unsafe copied.withUnsafeMutableBufferPointer {
+        bytes throws(CryptoError) -> Bool in
+        guard let start = bytes.baseAddress else { return false }
+        return try unsafe cipher.seal(
+          opened.pointer, number: number, into: start + offset, nonces: &nonces)
+      }
     } catch {
       throw SealedDatabaseError(error, path: path)
     }
@@ -131,7 +125,7 @@ struct PageCopy: ~Copyable {
     let found = FreePages { number in
       guard (1...pageCount).contains(number) else { return nil }
       var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
-      // Where the list cannot be read, no page counts as free, and the damaged page is an error.
+      // If the list is unreadable, no page counts as free, and the damaged page is reported.
       return (try? unsafe source.readPage(number, into: &page)) == nil ? nil : page
     }
     freePages = found.pages

@@ -46,27 +46,24 @@ internal import VaultCrypto
 
   /// Each mismatch is a different error.
   ///
-  /// If the first bytes are damaged, a copy of the header in the log or the journal identifies the file. SQLite then
+  /// If the first bytes are damaged, a header copy in the log or the journal identifies the file. SQLite then
   /// restores or overrides page 1.
   override func identify(_ identity: [UInt8]) throws(ResultCode) {
     let header: SealedHeader
     do throws(SealedDatabaseError) {
       header = try self.header(of: FileInspection(firstBytes: identity))
     } catch {
-      switch error.code {
-      case .inputOutput:
-        throw record(error, error.underlying is CryptoError ? SQLITE_NOMEM : SQLITE_IOERR_READ)
-      default: throw record(error, SQLITE_NOTADB)
-      }
+      guard error.code == .inputOutput else { throw record(error, SQLITE_NOTADB) }
+      throw record(error, error.underlying is CryptoError ? SQLITE_NOMEM : SQLITE_IOERR_READ)
     }
     if header != keys.header {
-      keys = try ResultCode.ofCipher { () throws(CryptoError) in
-        try FileKeys(header: header, key: registered.key)
-      }
+      keys = try ResultCode.translatingCryptoErrors(
+        FileKeys(header: header, key: registered.key))
     }
     isIdentityKnown = true
   }
 
+  /// Returns the stated header if it matches the key, or else an authenticated copy from the log or the journal.
   private func header(of stated: FileInspection) throws(SealedDatabaseError) -> SealedHeader {
     let path = registered.path
     if case .sealed(let header) = stated, try header.matches(key: registered.key, at: path) {
@@ -76,8 +73,8 @@ internal import VaultCrypto
     case .plainSQLite, .newerVersion: break
     case .absent, .empty, .foreign, .sealed:
       let files = unsafe DatabaseFiles(path: path, vfs: registered.base)
-      guard let copied = try files.provedHeader(under: registered.key) else { break }
-      // A change of key keeps the file id: the copy is from before it.
+      guard let copied = try files.authenticatedHeader(under: registered.key) else { break }
+      // A key change keeps the file id, so this copy predates the key change.
       if case .sealed(let header) = stated, header.fileID == copied.fileID { break }
       return copied
     }
@@ -92,7 +89,7 @@ internal import VaultCrypto
       try unsafe super.read(target, byteCount, at: offset)
     } catch {
       let isPage = byteCount == PageLayout.byteCount && offset % Int64(byteCount) == 0
-      if isPage && error.value != SQLITE_IOERR_SHORT_READ { hasMetDamage = true }
+      if isPage && !error.isShortRead { hasMetDamage = true }
       throw error
     }
   }
@@ -137,7 +134,7 @@ internal import VaultCrypto
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
     // A key change puts a new file in this one's place: the old one must not be read any more.
     if level == SQLITE_LOCK_SHARED && base.hasMoved {
-      try? base.unlock(SQLITE_LOCK_NONE)  // the replacement is the error to report
+      try? base.unlock(SQLITE_LOCK_NONE)  // report the replacement, not this error
       throw fail(.fileReplaced, SQLITE_IOERR_LOCK)
     }
   }
@@ -171,7 +168,7 @@ internal import VaultCrypto
       offset == 0 && flags & SQLITE_SHM_LOCK != 0 && flags & SQLITE_SHM_EXCLUSIVE != 0
     // Another connection has the new file, and can delete the log that a commit here would be in.
     if takesWriteLock && base.hasMoved {
-      // The replacement is the error to report.
+      // Report the replacement, not this error.
       try? super.lockShared(offset, count, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
       throw fail(.fileReplaced, SQLITE_READONLY_DBMOVED)
     }
@@ -238,9 +235,8 @@ extension MainFile {
       if let fault = unsafe codec.fault(inPageOne: source) { throw fail(fault, SQLITE_IOERR_WRITE) }
       unsafe notePageOne(source)
     }
-    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe keys.page.seal(source, number: number, into: target, nonces: &nonces)
-    }
+    let hasRoom = try unsafe ResultCode.translatingCryptoErrors(
+      keys.page.seal(source, number: number, into: target, nonces: &nonces))
     guard hasRoom else {
       throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }

@@ -155,7 +155,7 @@ extension PageCodec {
     unsafe memset(page + PageLayout.byteCount - count, 0, count)
   }
 
-  /// The reason to refuse a page 1: it states another page size than 4096, or other reserved bytes than this format's.
+  /// The reason to refuse a page 1: its page size or its reserved bytes; nil if both are right.
   ///
   /// SQLite writes a page of zeros when it only extends the file.
   func fault(inPageOne page: UnsafeRawPointer) -> SealedDatabaseError.Code? {

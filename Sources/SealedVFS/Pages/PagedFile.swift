@@ -48,7 +48,7 @@ class PagedFile: SealedFile {
     super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
   }
 
-  /// Identifies the file by its first 16 bytes, fewer in a shorter file, and records the reason if it is refused.
+  /// Identifies the file by its first 16 bytes, or fewer; records the reason for a refusal.
   func identify(_ identity: [UInt8]) throws(ResultCode) {
     preconditionFailure("each page format identifies its files")
   }
@@ -100,9 +100,9 @@ class PagedFile: SealedFile {
     try base.lockShared(offset, count, flags)
   }
 
-  /// Truncates the file, but keeps the page in which it would end.
+  /// Truncates the file at the next page boundary.
   ///
-  /// A backup from smaller pages truncates the database to their length, in the middle of a page.
+  /// A backup from smaller pages truncates the database in the middle of a page.
   override func truncate(to byteCount: Int64) throws(ResultCode) {
     readAhead.forget()
     if byteCount == 0 { isIdentityKnown = false }
@@ -141,16 +141,11 @@ extension PagedFile {
       try unsafe checkIdentity(
         number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
     }
-    // A copy of the header in the log or the journal has identified a file with another one.
-    let hasOtherHeader =
-      unsafe number == 1 && memcmp(sealed, codec.identity, codec.identity.count) != 0
-    let isWhole =
-      hasOtherHeader
-      ? false
-      : try ResultCode.ofCipher { () throws(CryptoError) in
-        try unsafe codec.open(sealed, number: number, into: target)
-      }
-    guard isWhole else { throw answerDamage(of: number) }
+    // Another header on disk: a copy in the log or the journal identified this file.
+    guard unsafe number != 1 || memcmp(sealed, codec.identity, codec.identity.count) == 0,
+      try unsafe ResultCode.translatingCryptoErrors(
+        codec.open(sealed, number: number, into: target))
+    else { throw answerDamage(of: number) }
     if number == 1 { unsafe notePageOne(target) }
   }
 

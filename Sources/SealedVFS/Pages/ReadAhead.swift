@@ -36,7 +36,7 @@ internal import Glibc
       do throws(ResultCode) {
         try unsafe base.read(memory.pointer, memory.byteCount, at: offset)
       } catch {
-        // The end of the file, or a failure: the caller reads the one piece, and reports its failure.
+        // The end of the file, or a failure: the caller reads this piece alone and reports the error.
         held = 0..<0
         consecutiveCount = -Int(count)
         return nil

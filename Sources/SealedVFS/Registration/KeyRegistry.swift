@@ -6,14 +6,14 @@ internal import VaultCrypto
 enum KeyRegistry {
   private static let entries = Mutex<[String: [RegisteredKey]]>([:])
 
-  /// The number of keys in memory by the path of their database: registered ones, and those of open files.
+  /// The number of keys in memory by database path: registered ones, and those of open files.
   private static let keyCounts = Mutex<[String: Int]>([:])
 
-  fileprivate static func noteKey(at path: String) {
+  fileprivate static func retainKey(at path: String) {
     keyCounts.withLock { $0[path, default: 0] += 1 }
   }
 
-  fileprivate static func noteRelease(at path: String) {
+  fileprivate static func releaseKey(at path: String) {
     keyCounts.withLock { counts in
       let count = (counts[path] ?? 1) - 1
       counts[path] = count > 0 ? count : nil
@@ -170,10 +170,10 @@ public final class KeyRegistration: Sendable {
     unsafe self.base = base
     self.newFileID = newFileID
     self.emptyFile = emptyFile
-    KeyRegistry.noteKey(at: path)
+    KeyRegistry.retainKey(at: path)
   }
 
-  deinit { KeyRegistry.noteRelease(at: path) }
+  deinit { KeyRegistry.releaseKey(at: path) }
 
   var discardedTail: DiscardedLogTail? { lastDiscardedTail.withLock { $0 } }
 

@@ -19,23 +19,23 @@ final class SQLCipherFile: PagedFile {
       codec: try SQLCipherCodec(pageKey: registered.key, salt: registered.newFileID))
   }
 
-  /// Finds out whether the file is new, after it was opened.
-  func learnWhetherNew() throws(ResultCode) {
+  /// Determines whether the file is new; call it after opening.
+  func determineWhetherNew() throws(ResultCode) {
     isNew = try base.byteCount() == 0
   }
 
   override func identify(_ identity: [UInt8]) throws(ResultCode) {
     if isNew { return }  // SQLite can write other pages before page 1
     if identity == PageLayout.plainIdentity { throw fail(.plainDatabase, SQLITE_NOTADB) }
-    guard identity == codec.identity else { throw answerNoIdentity() }
+    guard identity == codec.identity else { throw wrongKeyOrFormat() }
     isIdentityKnown = true
   }
 
-  private func answerNoIdentity() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
+  private func wrongKeyOrFormat() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
 
   /// Reports a page 1 that does not open as a wrong key or format: the format has no key check.
   override func answerDamage(of number: UInt32) -> ResultCode {
-    number == 1 ? answerNoIdentity() : super.answerDamage(of: number)
+    number == 1 ? wrongKeyOrFormat() : super.answerDamage(of: number)
   }
 
   override func read(
@@ -53,9 +53,8 @@ final class SQLCipherFile: PagedFile {
     if number == 1, let fault = unsafe codec.fault(inPageOne: source) {
       throw fail(fault, SQLITE_IOERR_WRITE)
     }
-    let hasRoom = try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
-    }
+    let hasRoom = try unsafe ResultCode.translatingCryptoErrors(
+      codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces))
     guard hasRoom else {
       throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }
@@ -70,7 +69,7 @@ final class SQLCipherFile: PagedFile {
     do throws(SealedDatabaseError) {
       try unsafe DatabaseFiles(path: registered.path, vfs: registered.base).requireClosed()
     } catch {
-      try? base.unlock(SQLITE_LOCK_NONE)  // the reason for the refusal is the error to report
+      try? base.unlock(SQLITE_LOCK_NONE)  // report the refusal, not this error
       throw record(error, SQLITE_IOERR_LOCK)
     }
   }

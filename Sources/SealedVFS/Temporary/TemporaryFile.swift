@@ -131,20 +131,22 @@ final class TemporaryFile: OpenFile {
       try unsafe base.read(
         sealed.pointer, TemporaryLayout.blockByteCount,
         at: TemporaryLayout.offset(ofBlock: block))
-    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+    } catch  where error.isShortRead {
       throw ResultCode(SQLITE_IOERR_DATA)  // a written block is missing: that is damage
     }
-    let isWhole = try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe cipher.open(sealed.pointer, block: block, into: target)
-    }
+    let isWhole = try unsafe ResultCode.translatingCryptoErrors(
+      cipher.open(sealed.pointer, block: block, into: target))
     guard isWhole else { throw ResultCode(SQLITE_IOERR_DATA) }
   }
 
   private func seal(_ source: UnsafeRawPointer, as block: Int64) throws(ResultCode) {
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      if cipher == nil { cipher = try TemporaryCipher() }
-      try unsafe cipher?.seal(source, block: block, into: sealed.pointer)
-    }
+    let cipher =
+      if let known = self.cipher { known } else {
+        try ResultCode.translatingCryptoErrors(TemporaryCipher())
+      }
+    self.cipher = cipher
+    try unsafe ResultCode.translatingCryptoErrors(
+      cipher.seal(source, block: block, into: sealed.pointer))
     try unsafe base.write(
       sealed.pointer, TemporaryLayout.blockByteCount,
       at: TemporaryLayout.offset(ofBlock: block))

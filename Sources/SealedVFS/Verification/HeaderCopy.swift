@@ -1,11 +1,12 @@
 internal import VaultCrypto
 
-/// A copy of the database's header in the log or the journal, in the clear.
+/// A clear copy of the database header in the log or the journal.
 ///
-/// It identifies a database whose own first 16 bytes are damaged. A sealed record beside it proves it.
+/// It identifies a database whose first 16 bytes are damaged. The sealed record beside the copy
+/// authenticates it.
 struct HeaderCopy {
-  /// The sealed record that proves a copy.
-  private enum Proof {
+  /// The sealed record that authenticates a copy.
+  private enum Record {
     /// Page 1 in a frame of the log, or in a record of the journal.
     case page(Role)
     /// The journal's first header.
@@ -16,7 +17,7 @@ struct HeaderCopy {
   private let file: LockedInputFile
   /// The offset of the sealed record in its file.
   private let offset: Int64
-  private let proof: Proof
+  private let record: Record
 
   /// The most bytes of a journal, and frames of a log, to search.
   private static let searchedByteCount: Int64 = 16 << 20
@@ -24,16 +25,16 @@ struct HeaderCopy {
 
   /// Nil if the bytes are not a header of this version.
   private init?(
-    _ bytes: ArraySlice<UInt8>, _ file: LockedInputFile, at offset: Int64, _ proof: Proof
+    _ bytes: ArraySlice<UInt8>, _ file: LockedInputFile, at offset: Int64, _ record: Record
   ) {
     guard case .sealed(let header) = FileInspection(firstBytes: Array(bytes)) else { return nil }
     self.header = header
     self.file = file
     self.offset = offset
-    self.proof = proof
+    self.record = record
   }
 
-  /// The first wanted copy in a log.
+  /// Returns the first accepted copy in a log.
   static func first(
     inLog file: LockedInputFile, where isWanted: (Self) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) -> Self? {
@@ -53,11 +54,11 @@ struct HeaderCopy {
     return nil
   }
 
-  /// The first wanted copy in a journal.
+  /// Returns the first accepted copy in a journal.
   ///
-  /// Headers and records begin at multiples of 8, and only a header states how many records follow it. It is sealed
-  /// under keys that need the file id. Therefore every multiple of 8 is tried. A copy that an earlier transaction left
-  /// can be overwritten in part.
+  /// Headers and records start at multiples of 8. Only a sealed header states the number of records, and its key
+  /// depends on the unknown file id. The search therefore tries every multiple of 8. A later transaction can have
+  /// overwritten part of an older copy.
   static func first(
     inJournal file: LockedInputFile, where isWanted: (Self) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) -> Self? {
@@ -71,10 +72,11 @@ struct HeaderCopy {
     let overlap = 4 + SealedHeader.byteCount
     while start + Int64(overlap) <= end {
       let block = try file.bytes(Int(min(blockByteCount + Int64(overlap), end - start)), at: start)
-      for place in stride(from: 0, through: block.count - overlap, by: 8)
-      where block.bigEndianWord(at: place) == 1 && block[place + 4] == SealedHeader.magic[0] {
+      for position in stride(from: 0, through: block.count - overlap, by: 8)
+      where block.bigEndianWord(at: position) == 1 && block[position + 4] == SealedHeader.magic[0] {
         if let copy = Self(
-          block[place + 4..<place + overlap], file, at: start + Int64(place) + 4, .page(.journal)),
+          block[position + 4..<position + overlap], file, at: start + Int64(position) + 4,
+          .page(.journal)),
           try isWanted(copy)
         {
           return copy
@@ -85,19 +87,19 @@ struct HeaderCopy {
     return nil
   }
 
-  /// Whether the sealed record opens under a key, which proves header and key.
-  func isProved(by key: borrowing SecretBytes) throws(SealedDatabaseError) -> Bool {
+  /// Whether the sealed record opens under a key, which authenticates header and key.
+  func isAuthenticated(by key: borrowing SecretBytes) throws(SealedDatabaseError) -> Bool {
     guard try header.matches(key: key, at: file.path) else { return false }
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let byteCount =
-      if case .journalHeader = proof { JournalLayout.sealedByteCount } else { sealed.byteCount }
+      if case .journalHeader = record { JournalLayout.sealedByteCount } else { sealed.byteCount }
     guard try offset + Int64(byteCount) <= file.byteCount() else { return false }
     guard unsafe file.read(sealed.pointer, byteCount, at: offset) else {
       throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     do throws(CryptoError) {
-      switch proof {
+      switch record {
       case .page(let role):
         let cipher = try PageCipher(role, key: key, header: header)
         return try unsafe cipher.open(sealed.pointer, number: 1, into: page.pointer)
@@ -112,26 +114,28 @@ struct HeaderCopy {
 }
 
 extension DatabaseFiles {
-  /// The first wanted copy of the header in the log, and the one in the journal.
+  /// The first accepted copies: at most one from the log, then one from the journal.
   func headerCopies(
     where isWanted: (HeaderCopy) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) -> [HeaderCopy] {
-    var copies: [HeaderCopy?] = []
-    if let log = try log() { copies.append(try .first(inLog: log, where: isWanted)) }
-    if let journal = try journal() {
-      copies.append(try .first(inJournal: journal, where: isWanted))
+    var copies: [HeaderCopy] = []
+    if let log = try log(), let copy = try HeaderCopy.first(inLog: log, where: isWanted) {
+      copies.append(copy)
     }
-    return copies.compactMap(\.self)
+    if let journal = try journal(),
+      let copy = try HeaderCopy.first(inJournal: journal, where: isWanted)
+    {
+      copies.append(copy)
+    }
+    return copies
   }
 
-  /// The header of a copy that a key proves; nil if there is none.
-  func provedHeader(
+  /// The header of a copy that the key authenticates; nil if there is none.
+  func authenticatedHeader(
     under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> SealedHeader? {
-    // A closure cannot capture a borrowed key.
-    let key = key.copy()
-    return try headerCopies { (copy) throws(SealedDatabaseError) in
-      try copy.isProved(by: key)
+    try headerCopies { (copy) throws(SealedDatabaseError) in
+      try copy.isAuthenticated(by: key)
     }.first?.header
   }
 }

@@ -27,7 +27,8 @@ struct ImageIdentity {
     if case .sealed(let header) = kind, fileID == nil || fileID == header.fileID,
       try header.matches(key: key, at: file.path)
     {
-      (keys, isHeaderDamaged) = (try FileKeys(header, key, at: file.path), false)
+      keys = try translatingCryptoErrors(at: file.path, FileKeys(header: header, key: key))
+      isHeaderDamaged = false
       return
     }
     if fileID == nil { try Self.requireNoOtherFormat(kind, file) }
@@ -36,8 +37,8 @@ struct ImageIdentity {
         try [Array(bytes[8...])] + files.headerCopies { _ in true }.map(\.header.fileID)
       }
     for candidate in candidates {
-      let header = try SealedHeader(fileID: candidate, key, at: file.path)
-      let keys = try FileKeys(header, key, at: file.path)
+      let keys = try translatingCryptoErrors(
+        at: file.path, FileKeys(header: SealedHeader(fileID: candidate, key: key), key: key))
       let isRight =
         try fileID == nil
         ? Self.opensAnyPage(keys, file, pageCount: Self.probedPageCount)
@@ -95,9 +96,8 @@ struct ImageIdentity {
       }
       let pageNumber = unsafe frame.pointer.bigEndianWord(at: 0)
       let (sealed, target) = unsafe (frame.pointer + LogLayout.frameHeaderByteCount, page.pointer)
-      let isOpen = try translatingCryptoErrors(at: log.path) { () throws(CryptoError) in
-        try unsafe keys.page.open(sealed, number: pageNumber, into: target)
-      }
+      let isOpen = try unsafe translatingCryptoErrors(
+        at: log.path, keys.page.open(sealed, number: pageNumber, into: target))
       if isOpen { return true }
     }
     if isUnreadable { throw SealedDatabaseError(.inputOutput, path: log.path) }
@@ -119,7 +119,9 @@ struct ImageIdentity {
         isUnreadable = true
         continue
       }
-      if try keys.opens(sealed, number, into: page, at: file.path) { return true }
+      let isOpen = try unsafe translatingCryptoErrors(
+        at: file.path, keys.page.open(sealed.pointer, number: number, into: page.pointer))
+      if isOpen { return true }
     }
     // The page that cannot be read could be the one that opens.
     if isUnreadable { throw SealedDatabaseError(.inputOutput, path: file.path) }
@@ -134,7 +136,8 @@ struct ImageIdentity {
     let page = Scratch(byteCount: PageLayout.byteCount)
     guard try file.byteCount() >= PageLayout.byteCount,
       unsafe file.read(sealed.pointer, PageLayout.byteCount, at: 0),
-      try keys.opens(sealed, 1, into: page, at: file.path)
+      try unsafe translatingCryptoErrors(
+        at: file.path, keys.page.open(sealed.pointer, number: 1, into: page.pointer))
     else { return true }
     return unsafe page.bytes(18..<20).contains(2)
   }

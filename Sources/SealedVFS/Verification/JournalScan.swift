@@ -34,9 +34,8 @@ struct JournalScan {
       report.state = .inUse
       return
     }
-    let state = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-      try unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal)
-    }
+    let state = try unsafe translatingCryptoErrors(
+      at: file.path, JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal))
     switch state {
     case .foreign: report.state = .foreign
     case .damaged: report.state = .damaged
@@ -49,9 +48,8 @@ struct JournalScan {
         report.unusedRecordCount = try Self.recordCount(in: file, byteCount, keys)
         return
       }
-      let first = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-        try unsafe JournalHeader(opening: header.pointer, at: 0, cipher: keys.journal)
-      }
+      let first = try unsafe translatingCryptoErrors(
+        at: file.path, JournalHeader(opening: header.pointer, at: 0, cipher: keys.journal))
       if let first {
         pageCount = first.originalPageCount
         try read(file, byteCount, first, header, keys)
@@ -84,7 +82,9 @@ struct JournalScan {
     let page = Scratch(byteCount: PageLayout.byteCount)
     func opens(at offset: Int64) throws(SealedDatabaseError) -> Bool {
       guard unsafe file.read(record.pointer, record.byteCount, at: offset) else { return false }
-      return try Self.opens(record, file, keys, into: page)
+      let number = unsafe record.pointer.bigEndianWord(at: 0)
+      return try unsafe translatingCryptoErrors(
+        at: file.path, keys.journal.open(record.pointer + 4, number: number, into: page.pointer))
     }
     let step = Int64(JournalLayout.headerByteCount)
     var count = 0
@@ -102,18 +102,6 @@ struct JournalScan {
       offset += recordByteCount
     }
     return count
-  }
-
-  /// Whether the page of a record opens.
-  private static func opens(
-    _ record: borrowing Scratch, _ file: LockedInputFile, _ keys: FileKeys,
-    into page: borrowing Scratch
-  ) throws(SealedDatabaseError) -> Bool {
-    let number = unsafe record.pointer.bigEndianWord(at: 0)
-    let (sealed, target) = unsafe (record.pointer + 4, page.pointer)
-    return try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-      try unsafe keys.journal.open(sealed, number: number, into: target)
-    }
   }
 
   /// The first offset for a header at or after an offset.
@@ -152,7 +140,9 @@ struct JournalScan {
           report.recordCount -= 1  // the record of an earlier journal
           return
         }
-        if try Self.opens(record, file, keys, into: page) {
+        let isOpen = try unsafe translatingCryptoErrors(
+          at: file.path, keys.journal.open(record.pointer + 4, number: number, into: page.pointer))
+        if isOpen {
           if records[number] == nil { records[number] = offset + 4 }
           if unsafe keys.journal.isHeaderChanged(in: record.pointer + 4, number: number),
             report.changedHeaderRecords.count < VerificationReport.listLimit
@@ -184,15 +174,13 @@ struct JournalScan {
     }
     let bytes = unsafe scratch.pointer
     if unsafe !scratch.bytes(0..<4).elementsEqual(JournalLayout.magic) {
-      let state = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-        try unsafe JournalState(bytes, byteCount: .max, cipher: keys.journal)
-      }
+      let state = try unsafe translatingCryptoErrors(
+        at: file.path, JournalState(bytes, byteCount: .max, cipher: keys.journal))
       if state == .damaged { noteDamage() }
       return nil
     }
-    let header = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-      try unsafe JournalHeader(opening: bytes, at: offset, cipher: keys.journal)
-    }
+    let header = try unsafe translatingCryptoErrors(
+      at: file.path, JournalHeader(opening: bytes, at: offset, cipher: keys.journal))
     if header == nil { noteDamage() }
     return header
   }

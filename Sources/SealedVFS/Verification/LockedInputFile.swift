@@ -56,7 +56,7 @@ internal import CSQLite
     }
   }
 
-  /// Makes a result code of the underlying VFS an error of this file.
+  /// Runs a call of the underlying VFS, and translates its error.
   private func translating<R>(
     _ step: () throws(ResultCode) -> R
   ) throws(SealedDatabaseError) -> R {
@@ -76,9 +76,9 @@ internal import CSQLite
     try translating { () throws(ResultCode) in try base.sealedByteCount() }
   }
 
-  /// Reads bytes that lie within the file; returns false if that fails.
+  /// Reads bytes that lie within the file; returns false on failure.
   ///
-  /// It is for scans of damaged files: what cannot be read counts as damaged, like what does not open.
+  /// Scans of damaged files use it: unreadable bytes count as damaged.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
     do throws(ResultCode) {
       try unsafe base.read(target, byteCount, at: offset)

@@ -72,17 +72,16 @@ struct LogScan {
         // A block that cannot be read as a whole is read frame by frame.
         let isThere =
           unsafe isRead || file.read(frame, LogLayout.frameByteCount, at: offset)
-        let isCurrent = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
+        let isCurrent = try unsafe translatingCryptoErrors(
+          at: file.path,
           isThere
-            ? try unsafe chain.decryptHeader(of: frame, at: offset, keys.frameHeader) : false
-        }
+            ? chain.decryptHeader(of: frame, at: offset, keys.frameHeader) : false)
         guard firstLeftOut == 0 else {
           if isCurrent { lastLeftOut = number }
           continue
         }
-        let isNext = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-          isCurrent ? try unsafe chain.accept(frame, opened.pointer, keys.page) : false
-        }
+        let isNext = try unsafe translatingCryptoErrors(
+          at: file.path, isCurrent ? chain.accept(frame, opened.pointer, keys.page) : false)
         guard isNext else {
           firstLeftOut = number
           if isCurrent { lastLeftOut = number }
@@ -130,8 +129,7 @@ struct LogScan {
       unsafe file.read(scratch.pointer, headerByteCount, at: offset)
     else { return false }
     let frame = unsafe scratch.pointer
-    return try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-      try unsafe chain.decryptHeader(of: frame, at: offset, keys.frameHeader)
-    }
+    return try unsafe translatingCryptoErrors(
+      at: file.path, chain.decryptHeader(of: frame, at: offset, keys.frameHeader))
   }
 }

@@ -36,12 +36,12 @@ struct OtherGeneration {
     _ file: LockedInputFile, frameCount: Int, keys: FileKeys
   ) throws(SealedDatabaseError) {
     // The header also holds the bit for the byte order of the checksums, so both orders are tried.
-    let found = try translatingCryptoErrors(at: file.path) { () throws(CryptoError) in
-      [
-        try Self.follow(file, frameCount, keys, isBigEndian: false),
-        try Self.follow(file, frameCount, keys, isBigEndian: true),
-      ]
-    }
+    let found = [
+      try translatingCryptoErrors(
+        at: file.path, Self.follow(file, frameCount, keys, isBigEndian: false)),
+      try translatingCryptoErrors(
+        at: file.path, Self.follow(file, frameCount, keys, isBigEndian: true)),
+    ]
     guard let longest = found.compactMap(\.self).max(by: { $0.frameCount < $1.frameCount }) else {
       return nil
     }

@@ -27,7 +27,7 @@ package final class SealedImage {
 
   private let sealed = Scratch(byteCount: PageLayout.byteCount)
 
-  /// The first failure of OpenSSL; the page that it concerned counts as damaged.
+  /// The first OpenSSL failure; its page counts as damaged.
   private var cipherFailure: SealedDatabaseError?
 
   /// The result of reading a page.
@@ -155,7 +155,7 @@ package final class SealedImage {
     return unsafe open(sealed.pointer, number, cipher, into: target)
   }
 
-  /// Throws the failure of OpenSSL because of which a page counts as damaged; call it when all pages are read.
+  /// Throws the first OpenSSL failure; call it after reading all pages.
   package func requireWorkingCipher() throws(SealedDatabaseError) {
     if let cipherFailure { throw cipherFailure }
   }

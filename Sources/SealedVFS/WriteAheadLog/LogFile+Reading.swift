@@ -37,7 +37,7 @@ extension LogFile {
     guard offset + byteCount <= LogLayout.headerByteCount else {
       throw ResultCode(SQLITE_IOERR_READ)
     }
-    // The contents of all files can have been replaced, by those of a database with another file id.
+    // Another database can have replaced the contents of all files.
     if offset == 0 { try main.learnIdentity() }
     try unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
     let kind = unsafe LogHeader.convertToSQLiteForm(header.pointer)
@@ -107,9 +107,8 @@ extension LogFile {
   private func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) throws(ResultCode) -> Bool {
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe main.keys.page.open(sealed, number: number, into: target)
-    }
+    try unsafe ResultCode.translatingCryptoErrors(
+      main.keys.page.open(sealed, number: number, into: target))
   }
 
   /// Looks whether SQLite will take a frame that opened as the next one, and reports what it leaves out.
@@ -139,9 +138,8 @@ extension LogFile {
     of frame: UnsafeRawPointer, at start: Int64
   ) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe FrameChain.decrypt(header.pointer, at: start, main.keys.frameHeader)
-    }
+    try unsafe ResultCode.translatingCryptoErrors(
+      FrameChain.decrypt(header.pointer, at: start, main.keys.frameHeader))
   }
 
   /// Whether the frame header in `header` carries the log's current salts.
@@ -201,7 +199,7 @@ extension LogFile {
       do throws(ResultCode) {
         try unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)
       } catch {
-        // The end, or a failure that does not concern the recovery: it has ended before this frame.
+        // The end of the file, or a failure after the end of the recovered log.
         break
       }
       try unsafe decryptHeader(of: frame.pointer, at: start)

@@ -157,10 +157,9 @@ final class LogFile: SealedFile {
   private func encrypt(
     _ header: UnsafeMutableRawPointer, at start: Int64
   ) throws(ResultCode) {
-    try ResultCode.ofCipher { () throws(CryptoError) in
-      try unsafe main.keys.frameHeader.encrypt(
-        header + LogLayout.encryptedOffset, tweak: UInt64(start))
-    }
+    try unsafe ResultCode.translatingCryptoErrors(
+      main.keys.frameHeader.encrypt(
+        header + LogLayout.encryptedOffset, tweak: UInt64(start)))
   }
 
   /// Writes the page of the frame that was begun.

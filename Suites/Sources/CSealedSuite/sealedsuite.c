@@ -174,7 +174,7 @@ int sealedsuite_vfs_unregister(sqlite3_vfs *base) {
   if (!layer) return sqlite3_vfs_unregister(base);
   sqlite3_vfs_unregister(layer->active);
   int result = sqlite3_vfs_unregister(base);
-  if (layer->active != &layer->vfs) return result;  // "sealed" can come back
+  if (layer->active != &layer->vfs) return result;  // "sealed" can be registered again
   base->zName = layer->vfs.zName;
   sealedsuite_swift_forget_base(layer->base_name);
   pthread_mutex_lock(&mutex);
@@ -194,7 +194,7 @@ sqlite3_vfs *sealedsuite_vfs_find(const char *name) {
   return layer ? layer->base : found;
 }
 
-// With LD_PRELOAD, the first opening of a database installs the VFS: earlier, sqlite3_config() would fail afterwards.
+// With LD_PRELOAD, the first open installs the VFS. Installing it earlier would make sqlite3_config() fail.
 // A program that exports its own SQLite, as testfixture does, never gets here.
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -12,7 +12,7 @@ private struct Entry {
   let registration: KeyRegistration
 }
 
-/// The key of every database: no secret, because its data are a test's.
+/// The key of every database; not a secret.
 private func testKey() -> SecretBytes {
   SecretBytes(copying: Array(0..<32))
 }

@@ -2,10 +2,10 @@ import CSQLite
 import Glibc
 import Synchronization
 
-/// An SQLite VFS that passes each call on to another one: to "unix" beneath the sealed VFS, or to "sealed" from above.
+/// A VFS that forwards each call to another one: to "unix" below the sealed VFS, or to "sealed" itself.
 ///
-/// It can fail one call, and it notes the lengths of reads and writes. It stays registered until the process ends. Use it
-/// from one thread at a time.
+/// It can fail one call, and records the longest read or write. It stays registered until the
+/// process ends. It is not thread-safe.
 package final class LayerVFS {
   /// The name by which SQLite finds the VFS; each one has a different name.
   package let name: String
@@ -52,9 +52,7 @@ package final class LayerVFS {
   /// Lets all calls through.
   package func lift() { failure = nil }
 
-  /// Counts a call.
-  ///
-  /// - Returns: the code with which it must fail; nil lets it through.
+  /// Counts a call, and returns the code with which it must fail; nil if it must succeed.
   func admit(_ call: String, failing code: Int32) -> Int32? {
     defer { callCount += 1 }
     guard let failure, failure.call == callCount else { return nil }
