@@ -160,8 +160,7 @@ public enum SealedDatabase {
   ) throws(SealedDatabaseError) -> Reader {
     let registration = try SealedVFS.register(
       key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
-    try SealedVFS.inspect(path, over: base).require(
-      key: key, at: path, exists: !creation.isAllowed)
+    try SealedVFS.require(key: key, at: path, over: base, exists: !creation.isAllowed)
     var prepared = configuration
     prepared.prepareDatabase { db in
       try ConnectionSettings.prepare(db, creation)

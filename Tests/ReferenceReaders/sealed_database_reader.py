@@ -119,6 +119,8 @@ def has_committed(journal, path):
             raise Refused("super-journal is not a file")
     except (FileNotFoundError, NotADirectoryError):
         return True
+    except OSError as error:
+        raise Refused(f"super-journal: {error.strerror}") from error
     if os.fsencode(os.path.realpath(path)) + b"-journal" not in read(name).split(b"\0")[:-1]:
         raise Refused("super-journal does not list the journal")
     return False

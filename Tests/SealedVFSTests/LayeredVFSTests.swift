@@ -90,4 +90,24 @@ import Testing
       #expect(try connection.integrity == "ok")
     }
   }
+
+  @Test func `VACUUM INTO through a VFS without file controls writes no plain copy`() throws {
+    let place = try TemporaryDatabase.made()
+    let layer = LayerVFS(over: SealedVFS.name, passesFileControls: false)
+    try place.register()
+    let connection = try SQLConnection(place.database.string, vfs: layer.name)
+    let target = place.directory.appending("copy.db")
+    place.expectFault(.hiddenByVFS) { try connection.run("VACUUM INTO '\(target)'") }
+    #expect(try !place.exists(target) || place.bytes(target).isEmpty)
+  }
+
+  @Test func `a plain connection keeps working after a registration of its path`() throws {
+    let place = TemporaryDatabase()
+    try SealedVFS.install()
+    let connection = try place.open()
+    try connection.fill(3)
+    try place.register()
+    try connection.run("UPDATE t SET text = 'x'; PRAGMA journal_mode = WAL; DELETE FROM t")
+    #expect(try connection.integrity == "ok")
+  }
 }

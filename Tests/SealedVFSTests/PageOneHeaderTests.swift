@@ -66,8 +66,6 @@ import Testing
 
   static let garbage: [[UInt8]] = [
     Array(repeating: 0, count: 16), Array("something else..".utf8),
-    // Another key check, and another file id.
-    [0x8E, 0x44, 0x56, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
   ]
 
   @Test(arguments: garbage, ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
@@ -97,6 +95,7 @@ import Testing
     try FileManager.default.removeItem(atPath: (mode == "WAL" ? other.log : other.journal).string)
     #expect(throws: SQLFailure.self) { try other.connect().run("SELECT * FROM t") }
 
+    try SealedVFS.require(key: TemporaryDatabase.key(), at: place.database)
     let reopened = try place.connect()
     #expect(try reopened.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
     #expect(try reopened.first("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
@@ -135,5 +134,47 @@ import Testing
     #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.code == .wrongKey)
     #expect(try place.changes(since: before).isEmpty)
+  }
+
+  @Test(arguments: ["WAL", "DELETE"], [true, false])
+  func
+    `a file that took the place of a database is not overwritten by the log or journal of that one`(
+      mode: String, isSealed: Bool
+    ) throws
+  {
+    let (written, connection) = try TemporaryDatabase.reopened(rowCount: 300, mode: mode)
+    try connection.run("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0; BEGIN")
+    try connection.run("UPDATE t SET text = text || '!'; CREATE TABLE more (x)")
+    if mode == "WAL" { try connection.run("COMMIT") }
+    let place = try written.afterKill()
+    let other = TemporaryDatabase()
+    try other.withConnection(TemporaryDatabase.otherKeyBytes) { try $0.fill(600) }
+    let bytes =
+      isSealed
+      ? try other.bytes(other.database) : (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 77) }
+    try place.write(bytes, to: place.database)
+    let before = try place.contents()
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(place.fault?.code == (isSealed ? .wrongKey : .notSealed))
+    #expect(throws: SealedDatabaseError.self) {
+      try SealedVFS.require(key: TemporaryDatabase.key(), at: place.database)
+    }
+    #expect(try place.changes(since: before).isEmpty)
+  }
+
+  @Test func `a journal full of header copies costs a bounded number of calls`() throws {
+    let (written, connection) = try TemporaryDatabase.reopened()
+    try connection.run("PRAGMA cache_size = 3; BEGIN; UPDATE t SET text = text || '!'")
+    let place = try written.afterKill()
+    let copy = [0, 0, 0, 1] + (try place.bytes(place.database)[..<16]) + [0, 0, 0, 0]
+    let copies = Array(repeatElement(copy, count: 20_000).joined())
+    try place.change(place.journal) { $0 = Array(repeating: 0, count: 512) + copies }
+    try place.overwrite(place.database) { $0.replaceSubrange(0..<16, with: Self.garbage[1]) }
+    let layer = LayerVFS()
+    #expect(throws: SQLFailure.self) {
+      try place.connect(over: layer.name).run("SELECT count(*) FROM t")
+    }
+    #expect(place.fault?.code == .notSealed)
+    #expect(layer.callCount < 500)
   }
 }

@@ -58,6 +58,12 @@ import Testing
     }
   }
 
+  @Test func `a super-journal name that the file system refuses is refused`() throws {
+    let place = try interrupted()
+    try append(pointerTo: "/" + String(repeating: "a", count: 300) + Self.properSuffix, place)
+    try expectRefusal(place)
+  }
+
   @Test(arguments: ["test.db", ""])
   func `a super-journal that is not named by its full path is refused`(name: String) throws {
     let place = try interrupted()

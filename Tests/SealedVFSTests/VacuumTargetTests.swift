@@ -27,6 +27,14 @@ import Testing
     #expect(try connection.rowCount == "301")
   }
 
+  @Test func `VACUUM INTO a path that is not UTF-8 is refused`() throws {
+    let (source, target) = (try TemporaryDatabase.made(), TemporaryDatabase())
+    let path = "'\(target.directory.string)/' || x'ff'"
+    source.expectFault(.vacuumTargetRefused) {
+      try source.connect().run("VACUUM INTO cast(\(path) AS TEXT)")
+    }
+  }
+
   @Test(arguments: [true, false])
   func `VACUUM INTO a target with a key but no mark is refused with a hint`(isSourceSealed: Bool)
     throws

@@ -99,7 +99,8 @@ enum SealedOpening {
   private static func requirePlainDatabase(of path: UnsafePointer<CChar>) throws(ResultCode) {
     guard let database = unsafe sqlite3_filename_database(path) else { return }
     let name = unsafe String(cString: database)
-    var isSealed = KeyRegistry.isInUse(name)
+    let isHidden = KeyRegistry.isOpen(name)
+    var isSealed = isHidden
     if !isSealed, let file = unsafe sqlite3_database_file_object(path),
       let methods = unsafe file.pointee.pMethods
     {
@@ -109,7 +110,7 @@ enum SealedOpening {
       isSealed = start.starts(with: SealedHeader.magic)
     }
     guard isSealed else { return }
-    let fault = SealedDatabaseError(.hiddenByVFS, path: name)
+    let fault = SealedDatabaseError(isHidden ? .hiddenByVFS : .keyNotNamed, path: name)
     unsafe KeyRegistry.find(database: database)?.faults.record(fault, result: SQLITE_CANTOPEN)
     FaultLog.record(fault)
     throw ResultCode(SQLITE_CANTOPEN)

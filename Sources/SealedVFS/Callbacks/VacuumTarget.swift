@@ -15,9 +15,10 @@ enum VacuumTarget {
     while let schema = unsafe sqlite3_db_name(connection, index) {
       index += 1
       guard unsafe String(cString: schema).hasPrefix(schemaPrefix),
-        let name = unsafe sqlite3_db_filename(connection, schema),
-        let path = unsafe String(validatingCString: name), !path.isEmpty
+        let name = unsafe sqlite3_db_filename(connection, schema), unsafe name.pointee != 0
       else { continue }  // a plain VACUUM: its copy is a temporary file
+      // Only for the message: bytes that are not UTF-8 are replaced.
+      let path = unsafe String(cString: name)
       if let reason = unsafe reason(connection, schema) {
         return SealedDatabaseError(.vacuumTargetRefused, path: path, detail: reason)
       }

@@ -37,7 +37,7 @@ package final class CopySource {
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedDatabaseError) -> CopySource {
     let files = try DatabaseFiles(path, over: base)
-    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
+    try SealedVFS.require(key: key, at: path, over: base)
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     do throws(SealedDatabaseError) {
       let held = try hold(files)

@@ -25,7 +25,7 @@ package final class SnapshotCopy {
     busyTimeout: Duration
   ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
-    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
+    try SealedVFS.require(key: key, at: path, over: base)
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     // It can write, so that the last connection removes its log.
     source = try OwnConnection(

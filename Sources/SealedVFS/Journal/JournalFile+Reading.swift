@@ -27,7 +27,12 @@ extension JournalFile {
   ///
   /// - Returns: the super-journal's name; empty if there is none.
   private func checkSuperJournal() throws(ResultCode) -> [UInt8] {
-    let superJournal = try unsafe SuperJournal(endOf: base, at: path, on: registered.base)
+    let superJournal: SuperJournal
+    do throws(ResultCode) {
+      superJournal = try unsafe SuperJournal(endOf: base, at: path, on: registered.base)
+    } catch {
+      throw fail(.inputOutput, error.value)
+    }
     guard case .refused(let reason) = superJournal.state else { return superJournal.name }
     throw record(
       SealedDatabaseError(.damagedJournal, path: registered.path, detail: reason), SQLITE_IOERR_DATA

@@ -95,14 +95,24 @@ struct SuperJournal {
         return .refused("the super-journal that the journal names is not a regular file")
       }
     } else {
-      guard [ENOENT, ENOTDIR].contains(errno) else { throw ResultCode(SQLITE_IOERR_READ) }
+      switch errno {
+      case ENOENT, ENOTDIR: break
+      case EIO, ENOMEM: throw ResultCode(SQLITE_IOERR_READ)
+      default: return .refused("the super-journal that the journal names cannot be read")
+      }
       // Another VFS can keep its files outside the file system.
       var isThere: Int32 = 0
       try unsafe ResultCode.require(
         vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere))
       if isThere == 0 { return .missing }
     }
-    return try unsafe lists(path, in: name, on: vfs)
+    let isListing: Bool
+    do throws(ResultCode) {
+      isListing = try unsafe lists(path, in: name, on: vfs)
+    } catch  where error.value & 0xFF == SQLITE_CANTOPEN {
+      return .refused("the super-journal that the journal names cannot be read")
+    }
+    return isListing
       ? .listing : .refused("the super-journal that the journal names does not list the journal")
   }
 

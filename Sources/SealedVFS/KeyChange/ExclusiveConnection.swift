@@ -26,7 +26,7 @@ package final class ExclusiveConnection {
     busyTimeout: Duration = .zero
   ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
-    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
+    try SealedVFS.require(key: key, at: path, over: base)
     try Self.requireWriteAccess(to: FilePath(full))
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     self.registration = registration

@@ -42,7 +42,10 @@ internal import VaultCrypto
     keys = try FileKeys(header: header, key: registered.key)
     super.init(
       base: base, registered: registered, codec: keys.page, isVacuumTarget: isVacuumTarget)
+    KeyRegistry.noteOpening(of: registered.path)
   }
+
+  deinit { KeyRegistry.noteClosing(of: registered.path) }
 
   /// Each mismatch is a different error.
   ///
@@ -53,6 +56,12 @@ internal import VaultCrypto
     do throws(SealedDatabaseError) {
       header = try self.header(of: FileInspection(firstBytes: identity))
     } catch {
+      // Another process can have recovered the database, and removed its journal, since these bytes were read.
+      if error.code == .notSealed || error.code == .inputOutput,
+        let present = try storedIdentity(), present != identity
+      {
+        return try identify(present)
+      }
       guard error.code == .inputOutput else { throw record(error, SQLITE_NOTADB) }
       throw record(error, error.underlying is CryptoError ? SQLITE_NOMEM : SQLITE_IOERR_READ)
     }
@@ -63,23 +72,30 @@ internal import VaultCrypto
     isIdentityKnown = true
   }
 
-  /// Returns the stated header if it matches the key, or else an authenticated copy from the log or the journal.
+  /// Returns the stated header if it matches the key, or else a copy from the log or the journal that restores it.
   private func header(of stated: FileInspection) throws(SealedDatabaseError) -> SealedHeader {
     let path = registered.path
-    if case .sealed(let header) = stated, try header.matches(key: registered.key, at: path) {
-      return header
-    }
     switch stated {
-    case .plainSQLite, .newerVersion: break
-    case .absent, .empty, .foreign, .sealed:
+    case .sealed(let header):
+      guard try header.matches(key: registered.key, at: path) else {
+        throw SealedDatabaseError(.wrongKey, path: path)
+      }
+      return header
+    case .absent, .empty, .foreign:
       let files = unsafe DatabaseFiles(path: path, vfs: registered.base)
-      guard let copied = try files.authenticatedHeader(under: registered.key) else { break }
-      // A key change keeps the file id, so this copy predates the key change.
-      if case .sealed(let header) = stated, header.fileID == copied.fileID { break }
-      return copied
+      if let copied = try files.restorableHeader(of: base, under: registered.key) { return copied }
+      return try stated.header(at: path)
+    case .plainSQLite, .newerVersion: return try stated.header(at: path)
     }
-    _ = try stated.header(at: path)
-    throw SealedDatabaseError(.wrongKey, path: path)
+  }
+
+  /// The first 16 bytes on disk; nil if the file is shorter.
+  private func storedIdentity() throws(ResultCode) -> [UInt8]? {
+    do throws(ResultCode) {
+      return try base.bytes(SealedHeader.byteCount, at: 0)
+    } catch  where error.isShortRead {
+      return nil
+    }
   }
 
   override func read(
@@ -129,7 +145,11 @@ internal import VaultCrypto
       // The last connection to close would delete the log at this path, which is another file's now.
       if base.hasMoved { throw fail(.fileReplaced, SQLITE_IOERR_LOCK) }
     }
-    if level == SQLITE_LOCK_SHARED && refusesVacuum { throw ResultCode(SQLITE_AUTH) }
+    if level == SQLITE_LOCK_SHARED {
+      // SQLite passes its connection to each file. A VFS above that hides this file keeps it back, too.
+      if unsafe connection == nil { throw fail(.hiddenByVFS, SQLITE_CANTOPEN) }
+      if refusesVacuum { throw ResultCode(SQLITE_AUTH) }
+    }
     try super.lock(level)
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
     // A key change puts a new file in this one's place: the old one must not be read any more.

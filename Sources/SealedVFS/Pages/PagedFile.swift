@@ -224,7 +224,9 @@ extension PagedFile {
     } catch  where error.isShortRead {
       return try identify([])
     }
-    try unsafe identify(Array(opened.bytes(0..<PageLayout.identityByteCount)))
+    let found = unsafe opened.bytes(0..<PageLayout.identityByteCount)
+    if isIdentityKnown, unsafe found.elementsEqual(codec.identity) { return }
+    try unsafe identify(Array(found))
   }
 
   /// Records why SQLite will refuse a file that is shorter than page 1 states.

@@ -6,22 +6,22 @@ internal import VaultCrypto
 enum KeyRegistry {
   private static let entries = Mutex<[String: [RegisteredKey]]>([:])
 
-  /// The number of keys in memory by database path: registered ones, and those of open files.
-  private static let keyCounts = Mutex<[String: Int]>([:])
+  /// The number of open sealed files by database path.
+  private static let openCounts = Mutex<[String: Int]>([:])
 
-  fileprivate static func retainKey(at path: String) {
-    keyCounts.withLock { $0[path, default: 0] += 1 }
+  static func noteOpening(of path: String) {
+    openCounts.withLock { $0[path, default: 0] += 1 }
   }
 
-  fileprivate static func releaseKey(at path: String) {
-    keyCounts.withLock { counts in
+  static func noteClosing(of path: String) {
+    openCounts.withLock { counts in
       let count = (counts[path] ?? 1) - 1
       counts[path] = count > 0 ? count : nil
     }
   }
 
-  /// Whether a key is registered for a database, or a sealed file is open at its path.
-  static func isInUse(_ path: String) -> Bool { keyCounts.withLock { $0[path] != nil } }
+  /// Whether a database is open as a sealed one.
+  static func isOpen(_ path: String) -> Bool { openCounts.withLock { $0[path] != nil } }
 
   static func add(_ registered: RegisteredKey) {
     entries.withLock { $0[registered.path, default: []].append(registered) }
@@ -170,10 +170,7 @@ public final class KeyRegistration: Sendable {
     unsafe self.base = base
     self.newFileID = newFileID
     self.emptyFile = emptyFile
-    KeyRegistry.retainKey(at: path)
   }
-
-  deinit { KeyRegistry.releaseKey(at: path) }
 
   var discardedTail: DiscardedLogTail? { lastDiscardedTail.withLock { $0 } }
 

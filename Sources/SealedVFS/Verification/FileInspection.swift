@@ -60,6 +60,24 @@ public enum FileInspection: Sendable, Equatable {
 }
 
 extension SealedVFS {
+  /// Requires a sealed database that `key` opens, or one with a damaged header that its log or journal restores.
+  ///
+  /// - Parameter exists: false also allows a path for a new database.
+  /// - Throws: the `SealedDatabaseError` for the kind of file that is there instead.
+  package static func require(
+    key: borrowing SecretBytes, at path: FilePath, over base: String = "unix", exists: Bool = true
+  ) throws(SealedDatabaseError) {
+    do throws(SealedDatabaseError) {
+      try inspect(path, over: base).require(key: key, at: path, exists: exists)
+    } catch  where error.code == .notSealed {
+      let files = try DatabaseFiles(path, over: base)
+      if try files.status().map({ $0.kind != .regular }) == true { throw error }
+      guard let file = try files.open(isLockable: false),
+        try files.restorableHeader(of: file.base, under: key) != nil
+      else { throw error }
+    }
+  }
+
   /// Inspects the file at a path, without a key, a lock or a change.
   ///
   /// It reads through a file of SQLite's own "unix". If this process holds SQLite's lock on the

@@ -21,7 +21,11 @@ struct HeaderCopy {
 
   /// The most bytes of a journal, and frames of a log, to search.
   private static let searchedByteCount: Int64 = 16 << 20
-  private static let searchedFrameCount: Int64 = 4096
+  private static let searchedFrameCount: Int64 = 1 << 16
+  /// The most copies of a file to try: anyone who can write the file can repeat a genuine header.
+  private static let triedCount = 16
+  /// The most pages of the database to try under a copy.
+  private static let probedPageCount: UInt32 = 32
 
   /// Nil if the bytes are not a header of this version.
   private init?(
@@ -40,16 +44,16 @@ struct HeaderCopy {
   ) throws(SealedDatabaseError) -> Self? {
     let headerByteCount = LogLayout.frameHeaderByteCount
     let frameCount = LogLayout.frameCount(inFileOf: try file.byteCount())
-    for index in 0..<min(Int64(frameCount), searchedFrameCount) {
+    var triedCount = 0
+    for index in 0..<min(Int64(frameCount), searchedFrameCount) where triedCount < Self.triedCount {
       let start = LogLayout.offset(ofFrame: index + 1)
       let bytes = try file.bytes(headerByteCount + SealedHeader.byteCount, at: start)
-      if bytes.bigEndianWord(at: 0) == 1,
+      guard bytes.bigEndianWord(at: 0) == 1,
         let copy = Self(
-          bytes[headerByteCount...], file, at: start + Int64(headerByteCount), .page(.page)),
-        try isWanted(copy)
-      {
-        return copy
-      }
+          bytes[headerByteCount...], file, at: start + Int64(headerByteCount), .page(.page))
+      else { continue }
+      triedCount += 1
+      if try isWanted(copy) { return copy }
     }
     return nil
   }
@@ -70,31 +74,35 @@ struct HeaderCopy {
     if let copy = Self(first[...], file, at: 0, .journalHeader), try isWanted(copy) { return copy }
     let blockByteCount: Int64 = 65_536
     let overlap = 4 + SealedHeader.byteCount
+    var triedCount = 0
     while start + Int64(overlap) <= end {
       let block = try file.bytes(Int(min(blockByteCount + Int64(overlap), end - start)), at: start)
       for position in stride(from: 0, through: block.count - overlap, by: 8)
       where block.bigEndianWord(at: position) == 1 && block[position + 4] == SealedHeader.magic[0] {
-        if let copy = Self(
-          block[position + 4..<position + overlap], file, at: start + Int64(position) + 4,
-          .page(.journal)),
-          try isWanted(copy)
-        {
-          return copy
-        }
+        guard triedCount < Self.triedCount else { return nil }
+        guard
+          let copy = Self(
+            block[position + 4..<position + overlap], file, at: start + Int64(position) + 4,
+            .page(.journal))
+        else { continue }
+        triedCount += 1
+        if try isWanted(copy) { return copy }
       }
       start += blockByteCount
     }
     return nil
   }
 
-  /// Whether the sealed record opens under a key, which authenticates header and key.
-  func isAuthenticated(by key: borrowing SecretBytes) throws(SealedDatabaseError) -> Bool {
-    guard try header.matches(key: key, at: file.path) else { return false }
+  /// What the sealed record of a copy states; nil if the record does not open under the key.
+  private func contents(
+    under key: borrowing SecretBytes
+  ) throws(SealedDatabaseError) -> (isPageOne: Bool, isOfEmptyDatabase: Bool)? {
+    guard try header.matches(key: key, at: file.path) else { return nil }
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let byteCount =
       if case .journalHeader = record { JournalLayout.sealedByteCount } else { sealed.byteCount }
-    guard try offset + Int64(byteCount) <= file.byteCount() else { return false }
+    guard try offset + Int64(byteCount) <= file.byteCount() else { return nil }
     guard unsafe file.read(sealed.pointer, byteCount, at: offset) else {
       throw SealedDatabaseError(.inputOutput, path: file.path)
     }
@@ -102,14 +110,53 @@ struct HeaderCopy {
       switch record {
       case .page(let role):
         let cipher = try PageCipher(role, key: key, header: header)
-        return try unsafe cipher.open(sealed.pointer, number: 1, into: page.pointer)
+        let isOpen = try unsafe cipher.open(sealed.pointer, number: 1, into: page.pointer)
+        return isOpen ? (true, false) : nil
       case .journalHeader:
         let cipher = try PageCipher(.journal, key: key, header: header)
-        return try unsafe JournalHeader(opening: sealed.pointer, at: 0, cipher: cipher) != nil
+        let journal = try unsafe JournalHeader(opening: sealed.pointer, at: 0, cipher: cipher)
+        return journal.map { (false, $0.originalPageCount == 0) }
       }
     } catch {
       throw SealedDatabaseError(error, path: file.path)
     }
+  }
+
+  /// Whether the sealed record opens under a key, which authenticates header and key.
+  func isAuthenticated(by key: borrowing SecretBytes) throws(SealedDatabaseError) -> Bool {
+    try contents(under: key) != nil
+  }
+
+  /// Whether the copy is authentic and belongs to this database file.
+  ///
+  /// Another database can have been put beside the log or journal of an earlier one. It must not be overwritten. The
+  /// file belongs to the copy if one of its pages opens, if the copy replaces all of it, or if the journal states that
+  /// it was empty.
+  func identifies(
+    _ database: BaseFile, under key: borrowing SecretBytes
+  ) throws(SealedDatabaseError) -> Bool {
+    guard let contents = try contents(under: key) else { return false }
+    if contents.isOfEmptyDatabase { return true }
+    let cipher = try translatingCryptoErrors(
+      at: file.path, PageCipher(.page, key: key, header: header))
+    let sealed = Scratch(byteCount: PageLayout.byteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    do throws(ResultCode) {
+      if contents.isPageOne, try database.byteCount() <= Int64(PageLayout.byteCount) {
+        return true
+      }
+      for number in 1...Self.probedPageCount {
+        try unsafe database.read(
+          sealed.pointer, sealed.byteCount, at: PageLayout.offset(ofPage: number))
+        let isOpen = try unsafe ResultCode.translatingCryptoErrors(
+          cipher.open(sealed.pointer, number: number, into: page.pointer))
+        if isOpen { return true }
+      }
+    } catch {
+      if error.isShortRead { return false }
+      throw SealedDatabaseError(.inputOutput, path: file.path)
+    }
+    return false
   }
 }
 
@@ -130,12 +177,14 @@ extension DatabaseFiles {
     return copies
   }
 
-  /// The header of a copy that the key authenticates; nil if there is none.
-  func authenticatedHeader(
-    under key: borrowing SecretBytes
+  /// The header of a database that the log or the journal can restore, although its first 16 bytes are not a header.
+  ///
+  /// - Returns: nil if there is no copy that identifies the file.
+  func restorableHeader(
+    of database: BaseFile, under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> SealedHeader? {
     try headerCopies { (copy) throws(SealedDatabaseError) in
-      try copy.isAuthenticated(by: key)
+      try copy.identifies(database, under: key)
     }.first?.header
   }
 }

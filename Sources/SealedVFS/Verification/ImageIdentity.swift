@@ -32,21 +32,32 @@ struct ImageIdentity {
       return
     }
     if fileID == nil { try Self.requireNoOtherFormat(kind, file) }
-    let candidates =
-      if let fileID { [fileID] } else {
-        try [Array(bytes[8...])] + files.headerCopies { _ in true }.map(\.header.fileID)
+    var candidates = [fileID ?? Array(bytes[8...])]
+    var unreadable: SealedDatabaseError?
+    if fileID == nil {
+      do throws(SealedDatabaseError) {
+        candidates += try files.candidates(under: key)
+      } catch {
+        unreadable = error
       }
+    }
     for candidate in candidates {
       let keys = try translatingCryptoErrors(
         at: file.path, FileKeys(header: SealedHeader(fileID: candidate, key: key), key: key))
-      let isRight =
-        try fileID == nil
-        ? Self.opensAnyPage(keys, file, pageCount: Self.probedPageCount)
-        : Self.isDatabase(under: keys, file, files, kind)
-      guard isRight else { continue }
-      (self.keys, isHeaderDamaged) = (keys, true)
-      return
+      do throws(SealedDatabaseError) {
+        let isRight =
+          try fileID == nil
+          ? Self.opensAnyPage(keys, file, pageCount: Self.probedPageCount)
+          : Self.isDatabase(under: keys, file, files, kind)
+        guard isRight else { continue }
+        (self.keys, isHeaderDamaged) = (keys, true)
+        return
+      } catch {
+        unreadable = error
+      }
     }
+    // The page that cannot be read could be the one that opens.
+    if let unreadable { throw unreadable }
     try Self.requireNoOtherFormat(kind, file)
     let isSealed = if case .sealed = kind { true } else { false }
     throw SealedDatabaseError(
@@ -74,8 +85,12 @@ struct ImageIdentity {
     case .newerVersion: return try opensAnyPage(keys, file, pageCount: 1)
     case .sealed, .plainSQLite: return try opensAnyPage(keys, file, pageCount: .max)
     case .foreign, .absent, .empty:
-      if try opensAnyPage(keys, file, pageCount: .max) { return true }
-      return try opensAnyFrame(keys, files.log())
+      let opensPage = Result { () throws(SealedDatabaseError) in
+        try opensAnyPage(keys, file, pageCount: .max)
+      }
+      if case .success(true) = opensPage { return true }
+      if try opensAnyFrame(keys, files.log()) { return true }
+      return try opensPage.get()
     }
   }
 
@@ -123,7 +138,6 @@ struct ImageIdentity {
         at: file.path, keys.page.open(sealed.pointer, number: number, into: page.pointer))
       if isOpen { return true }
     }
-    // The page that cannot be read could be the one that opens.
     if isUnreadable { throw SealedDatabaseError(.inputOutput, path: file.path) }
     return false
   }
@@ -140,6 +154,18 @@ struct ImageIdentity {
         at: file.path, keys.page.open(sealed.pointer, number: 1, into: page.pointer))
     else { return true }
     return unsafe page.bytes(18..<20).contains(2)
+  }
+}
+
+extension DatabaseFiles {
+  /// File ids of copies of the header: of authentic ones, then of the first ones.
+  fileprivate func candidates(
+    under key: borrowing SecretBytes
+  ) throws(SealedDatabaseError) -> [[UInt8]] {
+    let authentic = try headerCopies { (copy) throws(SealedDatabaseError) in
+      try copy.isAuthenticated(by: key)
+    }
+    return try (authentic + headerCopies { _ in true }).map(\.header.fileID)
   }
 }
 

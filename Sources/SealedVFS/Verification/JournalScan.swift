@@ -28,7 +28,8 @@ struct JournalScan {
       return
     }
     guard unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
-      throw SealedDatabaseError(.inputOutput, path: file.path)
+      report.state = .damaged
+      return
     }
     if isReservedElsewhere {
       report.state = .inUse
@@ -43,7 +44,11 @@ struct JournalScan {
       report.state = .finished
       report.unusedRecordCount = try Self.recordCount(in: file, byteCount, keys)
     case .hot:
-      evaluate(try file.superJournal())
+      do throws(SealedDatabaseError) {
+        evaluate(try file.superJournal().state)
+      } catch {
+        evaluate(.refused("a super-journal cannot be read"))
+      }
       if report.lacksSuperJournal {
         report.unusedRecordCount = try Self.recordCount(in: file, byteCount, keys)
         return
@@ -60,8 +65,8 @@ struct JournalScan {
   }
 
   /// Classifies a hot journal as the next opening will.
-  private mutating func evaluate(_ superJournal: SuperJournal) {
-    switch superJournal.state {
+  private mutating func evaluate(_ state: SuperJournal.State) {
+    switch state {
     case .notNamed, .listing: report.state = .hot
     case .missing:
       report.state = .finished
