@@ -6,6 +6,9 @@ import Testing
 
 /// Another VFS above the sealed one, as SQLite's "vfsstat" and "cksumvfs" are.
 @Suite struct LayeredVFSTests {
+  /// The layers are made over the sealed VFS, which must exist before the first of them.
+  init() throws { try SealedVFS.install() }
+
   private static func fill(_ connection: SQLConnection, _ mode: String) throws {
     try connection.run("PRAGMA journal_mode = \(mode); PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA cache_size = 3")
@@ -63,7 +66,6 @@ import Testing
     try connection.run("PRAGMA wal_autocheckpoint = 0; INSERT INTO t VALUES (1000, 'canary')")
     let killed = try place.afterKill()
     let before = try killed.contents()
-    try SealedVFS.install()
     #expect(throws: SQLFailure.self) { try killed.open().run("SELECT * FROM t") }
     #expect(try killed.changes(since: before).isEmpty)
   }
@@ -103,7 +105,6 @@ import Testing
 
   @Test func `a plain connection keeps working after a registration of its path`() throws {
     let place = TemporaryDatabase()
-    try SealedVFS.install()
     let connection = try place.open()
     try connection.fill(3)
     try place.register()

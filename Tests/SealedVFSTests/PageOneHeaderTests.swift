@@ -144,7 +144,7 @@ import Testing
   {
     let (written, connection) = try TemporaryDatabase.reopened(rowCount: 300, mode: mode)
     try connection.run("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0; BEGIN")
-    try connection.run("UPDATE t SET text = text || '!'; CREATE TABLE more (x)")
+    try connection.run("UPDATE t SET text = text || '!' WHERE id > 150; CREATE TABLE more (x)")
     if mode == "WAL" { try connection.run("COMMIT") }
     let place = try written.afterKill()
     let other = TemporaryDatabase()
@@ -176,5 +176,23 @@ import Testing
     }
     #expect(place.fault?.code == .notSealed)
     #expect(layer.callCount < 500)
+  }
+
+  @Test(arguments: ["WAL", "DELETE"])
+  func `a log or hot journal with every page restores a small database of which nothing is left`(
+    mode: String
+  ) throws {
+    let (written, connection) = try TemporaryDatabase.reopened(rowCount: 20, mode: mode)
+    try connection.run("PRAGMA cache_size = 1; PRAGMA wal_autocheckpoint = 0; BEGIN")
+    try connection.run("UPDATE t SET text = text || '!'; CREATE TABLE more (x)")
+    if mode == "WAL" { try connection.run("COMMIT") }
+    let place = try written.afterKill()
+    try place.overwrite(place.database) { bytes in
+      for index in bytes.indices { bytes[index] = 0xA5 }
+    }
+    let reopened = try place.connect()
+    let changed = try reopened.first("SELECT count(*) FROM t WHERE text LIKE '%!'")
+    #expect(changed == (mode == "WAL" ? "20" : "0"))
+    #expect(try reopened.integrity == "ok")
   }
 }

@@ -17,6 +17,9 @@ import Testing
     try connection.run("PRAGMA mmap_size = 268435456")
     #expect(try connection.first("PRAGMA mmap_size") ?? "0" == "0")
     #expect(control(connection, SQLITE_FCNTL_MMAP_SIZE, 1 << 28) == 0)
+    var hint: Int64 = 1 << 20
+    let answer = sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_SIZE_HINT, &hint)
+    #expect(answer == SQLITE_NOTFOUND)
     #expect(try connection.rowCount == "300")
   }
 

@@ -8,114 +8,74 @@ struct HeaderCopy {
   /// The sealed record that authenticates a copy.
   private enum Record {
     /// Page 1 in a frame of the log, or in a record of the journal.
-    case page(Role)
+    case page
     /// The journal's first header.
     case journalHeader
   }
 
   let header: SealedHeader
-  private let file: LockedInputFile
+  private let companion: Companion
   /// The offset of the sealed record in its file.
   private let offset: Int64
   private let record: Record
 
-  /// The most bytes of a journal, and frames of a log, to search.
-  private static let searchedByteCount: Int64 = 16 << 20
-  private static let searchedFrameCount: Int64 = 1 << 16
   /// The most copies of a file to try: anyone who can write the file can repeat a genuine header.
   private static let triedCount = 16
   /// The most pages of the database to try under a copy.
   private static let probedPageCount: UInt32 = 32
 
-  /// Nil if the bytes are not a header of this version.
-  private init?(
-    _ bytes: ArraySlice<UInt8>, _ file: LockedInputFile, at offset: Int64, _ record: Record
-  ) {
-    guard case .sealed(let header) = FileInspection(firstBytes: Array(bytes)) else { return nil }
-    self.header = header
-    self.file = file
-    self.offset = offset
-    self.record = record
-  }
-
-  /// Returns the first accepted copy in a log.
+  /// Returns the first accepted copy in a log or journal.
   static func first(
-    inLog file: LockedInputFile, where isWanted: (Self) throws(SealedDatabaseError) -> Bool
+    in companion: Companion, where isWanted: (Self) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) -> Self? {
-    let headerByteCount = LogLayout.frameHeaderByteCount
-    let frameCount = LogLayout.frameCount(inFileOf: try file.byteCount())
+    var found: Self?
     var triedCount = 0
-    for index in 0..<min(Int64(frameCount), searchedFrameCount) where triedCount < Self.triedCount {
-      let start = LogLayout.offset(ofFrame: index + 1)
-      let bytes = try file.bytes(headerByteCount + SealedHeader.byteCount, at: start)
-      guard bytes.bigEndianWord(at: 0) == 1,
-        let copy = Self(
-          bytes[headerByteCount...], file, at: start + Int64(headerByteCount), .page(.page))
-      else { continue }
+    func accept(_ offset: Int64, _ headerOffset: Int64, _ record: Record)
+      throws(SealedDatabaseError) -> Bool
+    {
+      let bytes = try companion.file.bytes(SealedHeader.byteCount, at: headerOffset)
+      guard case .sealed(let header) = FileInspection(firstBytes: bytes) else { return false }
+      let copy = Self(header: header, companion: companion, offset: offset, record: record)
       triedCount += 1
-      if try isWanted(copy) { return copy }
+      if try isWanted(copy) { found = copy }
+      return found != nil || triedCount == Self.triedCount
     }
-    return nil
+    if companion.role == .journal,
+      try companion.file.byteCount() >= Int64(JournalLayout.headerByteCount),
+      try accept(0, Int64(JournalLayout.databaseHeaderOffset), .journalHeader)
+    {
+      return found
+    }
+    try companion.forEachPage(in: 1...1) { (_, offset) throws(SealedDatabaseError) in
+      try accept(offset, offset, .page)
+    }
+    return found
   }
 
-  /// Returns the first accepted copy in a journal.
+  /// The number of pages of the database that the sealed record states; nil if the record does not open under the key.
   ///
-  /// Headers and records start at multiples of 8. Only a sealed header states the number of records, and its key
-  /// depends on the unknown file id. The search therefore tries every multiple of 8. A later transaction can have
-  /// overwritten part of an older copy.
-  static func first(
-    inJournal file: LockedInputFile, where isWanted: (Self) throws(SealedDatabaseError) -> Bool
-  ) throws(SealedDatabaseError) -> Self? {
-    let end = min(try file.byteCount(), searchedByteCount)
-    var start = Int64(JournalLayout.headerByteCount)
-    guard end >= start else { return nil }
-    let first = try file.bytes(
-      SealedHeader.byteCount, at: Int64(JournalLayout.databaseHeaderOffset))
-    if let copy = Self(first[...], file, at: 0, .journalHeader), try isWanted(copy) { return copy }
-    let blockByteCount: Int64 = 65_536
-    let overlap = 4 + SealedHeader.byteCount
-    var triedCount = 0
-    while start + Int64(overlap) <= end {
-      let block = try file.bytes(Int(min(blockByteCount + Int64(overlap), end - start)), at: start)
-      for position in stride(from: 0, through: block.count - overlap, by: 8)
-      where block.bigEndianWord(at: position) == 1 && block[position + 4] == SealedHeader.magic[0] {
-        guard triedCount < Self.triedCount else { return nil }
-        guard
-          let copy = Self(
-            block[position + 4..<position + overlap], file, at: start + Int64(position) + 4,
-            .page(.journal))
-        else { continue }
-        triedCount += 1
-        if try isWanted(copy) { return copy }
-      }
-      start += blockByteCount
-    }
-    return nil
-  }
-
-  /// What the sealed record of a copy states; nil if the record does not open under the key.
-  private func contents(
+  /// A copy of page 1 that states no number counts as one of a database of one page.
+  private func pageCount(
     under key: borrowing SecretBytes
-  ) throws(SealedDatabaseError) -> (isPageOne: Bool, isOfEmptyDatabase: Bool)? {
+  ) throws(SealedDatabaseError) -> UInt32? {
+    let file = companion.file
     guard try header.matches(key: key, at: file.path) else { return nil }
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
-    let byteCount =
-      if case .journalHeader = record { JournalLayout.sealedByteCount } else { sealed.byteCount }
+    let byteCount = record == .page ? PageLayout.byteCount : JournalLayout.sealedByteCount
     guard try offset + Int64(byteCount) <= file.byteCount() else { return nil }
     guard unsafe file.read(sealed.pointer, byteCount, at: offset) else {
       throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     do throws(CryptoError) {
+      let cipher = try PageCipher(companion.role, key: key, header: header)
       switch record {
-      case .page(let role):
-        let cipher = try PageCipher(role, key: key, header: header)
+      case .page:
         let isOpen = try unsafe cipher.open(sealed.pointer, number: 1, into: page.pointer)
-        return isOpen ? (true, false) : nil
+        return unsafe isOpen ? UnsafeRawPointer(page.pointer).statedPageCount ?? 1 : nil
       case .journalHeader:
-        let cipher = try PageCipher(.journal, key: key, header: header)
-        let journal = try unsafe JournalHeader(opening: sealed.pointer, at: 0, cipher: cipher)
-        return journal.map { (false, $0.originalPageCount == 0) }
+        return try unsafe JournalHeader(opening: sealed.pointer, at: 0, cipher: cipher)?
+          .originalPageCount
       }
     } catch {
       throw SealedDatabaseError(error, path: file.path)
@@ -124,39 +84,115 @@ struct HeaderCopy {
 
   /// Whether the sealed record opens under a key, which authenticates header and key.
   func isAuthenticated(by key: borrowing SecretBytes) throws(SealedDatabaseError) -> Bool {
-    try contents(under: key) != nil
+    try pageCount(under: key) != nil
   }
 
   /// Whether the copy is authentic and belongs to this database file.
   ///
-  /// Another database can have been put beside the log or journal of an earlier one. It must not be overwritten. The
-  /// file belongs to the copy if one of its pages opens, if the copy replaces all of it, or if the journal states that
-  /// it was empty.
+  /// Another file can have taken the place of the database. It must not be overwritten. The file belongs to the copy if
+  /// one of its pages opens, or if the log or the journal holds every page of the database.
   func identifies(
     _ database: BaseFile, under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> Bool {
-    guard let contents = try contents(under: key) else { return false }
-    if contents.isOfEmptyDatabase { return true }
+    guard let pageCount = try pageCount(under: key) else { return false }
+    if try opensPage(of: database, under: key) { return true }
+    if pageCount == 0 { return true }
+    guard pageCount <= Self.probedPageCount else { return false }
     let cipher = try translatingCryptoErrors(
-      at: file.path, PageCipher(.page, key: key, header: header))
+      at: companion.file.path, PageCipher(companion.role, key: key, header: header))
+    return try companion.holds(pageCount: pageCount, under: cipher)
+  }
+
+  /// Whether one of the first pages of a database file opens.
+  private func opensPage(
+    of database: BaseFile, under key: borrowing SecretBytes
+  ) throws(SealedDatabaseError) -> Bool {
+    let path = companion.file.path
+    let cipher = try translatingCryptoErrors(
+      at: path, PageCipher(.page, key: key, header: header))
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
-    do throws(ResultCode) {
-      if contents.isPageOne, try database.byteCount() <= Int64(PageLayout.byteCount) {
-        return true
-      }
-      for number in 1...Self.probedPageCount {
+    for number in 1...Self.probedPageCount {
+      do throws(ResultCode) {
         try unsafe database.read(
           sealed.pointer, sealed.byteCount, at: PageLayout.offset(ofPage: number))
-        let isOpen = try unsafe ResultCode.translatingCryptoErrors(
-          cipher.open(sealed.pointer, number: number, into: page.pointer))
-        if isOpen { return true }
+      } catch {
+        if error.isShortRead { return false }
+        throw SealedDatabaseError(.inputOutput, path: path)
       }
-    } catch {
-      if error.isShortRead { return false }
-      throw SealedDatabaseError(.inputOutput, path: file.path)
+      let isOpen = try unsafe translatingCryptoErrors(
+        at: path, cipher.open(sealed.pointer, number: number, into: page.pointer))
+      if isOpen { return true }
     }
     return false
+  }
+}
+
+/// A log or journal, searched for pages without its sealed headers.
+struct Companion {
+  let file: LockedInputFile
+  /// The role of its pages: those of a log have the role of the database.
+  let role: Role
+
+  /// The most bytes of a journal, and frames of a log, to search.
+  private static let searchedByteCount: Int64 = 16 << 20
+  private static let searchedFrameCount: Int64 = 1 << 16
+  /// The most pages to open: anyone who can write the file can repeat a page number.
+  private static let openedCount = 256
+
+  /// Whether each page of a database opens in this file.
+  func holds(
+    pageCount: UInt32, under cipher: PageCipher
+  ) throws(SealedDatabaseError) -> Bool {
+    let sealed = Scratch(byteCount: PageLayout.byteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    var missing = Set(1...pageCount)
+    var openedCount = 0
+    try forEachPage(in: 1...pageCount) { (number, offset) throws(SealedDatabaseError) in
+      guard missing.contains(number),
+        unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset)
+      else { return false }
+      openedCount += 1
+      let isOpen = try unsafe translatingCryptoErrors(
+        at: file.path, cipher.open(sealed.pointer, number: number, into: page.pointer))
+      if isOpen { missing.remove(number) }
+      return missing.isEmpty || openedCount == Self.openedCount
+    }
+    return missing.isEmpty
+  }
+
+  /// Calls `body` with the number and the offset of each sealed page, until it returns true.
+  func forEachPage(
+    in numbers: ClosedRange<UInt32>,
+    _ body: (UInt32, Int64) throws(SealedDatabaseError) -> Bool
+  ) throws(SealedDatabaseError) {
+    let byteCount = try file.byteCount()
+    if role == .page {
+      let frameCount = LogLayout.frameCount(inFileOf: byteCount)
+      for index in 0..<min(Int64(frameCount), Self.searchedFrameCount) {
+        let start = LogLayout.offset(ofFrame: index + 1)
+        let number = try file.bytes(4, at: start).bigEndianWord(at: 0)
+        if numbers.contains(number),
+          try body(number, start + Int64(LogLayout.frameHeaderByteCount))
+        {
+          return
+        }
+      }
+      return
+    }
+    // Headers and records start at multiples of 8. Only a sealed header states the number of records, and its key
+    // depends on the file id, which can be unknown. The search therefore tries every multiple of 8.
+    let blockByteCount: Int64 = 65_536
+    let end = min(byteCount - Int64(JournalLayout.recordByteCount) + 4, Self.searchedByteCount)
+    var start = Int64(JournalLayout.headerByteCount)
+    while start < end {
+      let block = try file.bytes(Int(min(blockByteCount, end - start)), at: start)
+      for position in stride(from: 0, through: block.count - 4, by: 8) {
+        let number = block.bigEndianWord(at: position)
+        if numbers.contains(number), try body(number, start + Int64(position) + 4) { return }
+      }
+      start += blockByteCount
+    }
   }
 }
 
@@ -165,14 +201,14 @@ extension DatabaseFiles {
   func headerCopies(
     where isWanted: (HeaderCopy) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) -> [HeaderCopy] {
-    var copies: [HeaderCopy] = []
-    if let log = try log(), let copy = try HeaderCopy.first(inLog: log, where: isWanted) {
-      copies.append(copy)
+    var companions: [Companion] = []
+    if let log = try log() { companions.append(Companion(file: log, role: .page)) }
+    if let journal = try journal() {
+      companions.append(Companion(file: journal, role: .journal))
     }
-    if let journal = try journal(),
-      let copy = try HeaderCopy.first(inJournal: journal, where: isWanted)
-    {
-      copies.append(copy)
+    var copies: [HeaderCopy] = []
+    for companion in companions {
+      if let copy = try HeaderCopy.first(in: companion, where: isWanted) { copies.append(copy) }
     }
     return copies
   }
