@@ -17,10 +17,19 @@ import Testing
     try connection.run("PRAGMA mmap_size = 268435456")
     #expect(try connection.first("PRAGMA mmap_size") ?? "0" == "0")
     #expect(control(connection, SQLITE_FCNTL_MMAP_SIZE, 1 << 28) == 0)
-    var hint: Int64 = 1 << 20
-    let answer = sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_SIZE_HINT, &hint)
-    #expect(answer == SQLITE_NOTFOUND)
     #expect(try connection.rowCount == "300")
+  }
+
+  @Test func `a size hint does not reach the underlying VFS, and mapping is switched off there`()
+    throws
+  {
+    let layer = LayerVFS()
+    let place = TemporaryDatabase()
+    let connection = try place.connect(over: layer.name)
+    try connection.fill(20)
+    #expect(control(connection, SQLITE_FCNTL_SIZE_HINT, 1 << 20) == 1 << 20)
+    #expect(layer.fileControls.contains(SQLITE_FCNTL_MMAP_SIZE))
+    #expect(!layer.fileControls.contains(SQLITE_FCNTL_SIZE_HINT))
   }
 
   @Test func `WAL mode over a VFS without shared memory requires exclusive locking`()

@@ -26,7 +26,9 @@ enum FileControl {
     case SQLITE_FCNTL_POWERSAFE_OVERWRITE:
       unsafe argument?.storeBytes(of: 1, as: Int32.self)
       return SQLITE_OK
-    case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_SIZE_HINT, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
+    case SQLITE_FCNTL_SIZE_HINT:
+      return SQLITE_OK  // not passed on: "unix" could extend a file before its header is there
+    case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
       return SQLITE_NOTFOUND  // no holes at the end, and no batches that bypass the cipher
     case SQLITE_FCNTL_PRAGMA:
       guard let file = file as? SealedFile, let pragma = unsafe Pragma(argument) else { break }

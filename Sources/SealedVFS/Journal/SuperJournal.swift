@@ -106,13 +106,7 @@ struct SuperJournal {
         vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere))
       if isThere == 0 { return .missing }
     }
-    let isListing: Bool
-    do throws(ResultCode) {
-      isListing = try unsafe lists(path, in: name, on: vfs)
-    } catch  where error.value & 0xFF == SQLITE_CANTOPEN {
-      return .refused("the super-journal that the journal names cannot be read")
-    }
-    return isListing
+    return try unsafe lists(path, in: name, on: vfs)
       ? .listing : .refused("the super-journal that the journal names does not list the journal")
   }
 

@@ -22,6 +22,9 @@ package final class LayerVFS {
   /// The most bytes that a call read or wrote.
   package fileprivate(set) var longestTransfer: Int32 = 0
 
+  /// The operations of all file controls so far.
+  package fileprivate(set) var fileControls: Set<Int32> = []
+
   /// The result of the failing call.
   package enum FailureCode: Sendable, CaseIterable {
     /// The code by which "unix" reports a failed system call.
@@ -194,9 +197,10 @@ final class LayerFile {
       }
     }
     table.xFileControl = { memory, operation, argument in
-      LayerFile.with(memory) {
-        $0.layer.passesFileControls
-          ? $0.methods.xFileControl($0.base, operation, argument) : SQLITE_NOTFOUND
+      LayerFile.with(memory) { file in
+        file.layer.fileControls.insert(operation)
+        return file.layer.passesFileControls
+          ? file.methods.xFileControl(file.base, operation, argument) : SQLITE_NOTFOUND
       }
     }
     table.xSectorSize = { memory in LayerFile.with(memory) { $0.methods.xSectorSize($0.base) } }
