@@ -102,6 +102,8 @@ def super_journal(journal):
     if not 1 <= length <= min(512, len(journal) - 16):
         return None
     name = journal[-16 - length:-16]
+    if name[0] == 0:
+        return None
     if sum(byte - 256 * (byte > 127) for byte in name) & 0xFFFFFFFF != total:
         return None
     return name

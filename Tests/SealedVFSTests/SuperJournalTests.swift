@@ -161,6 +161,19 @@ import Testing
     #expect(place.exists(place.directory.appending("important.txt")))
   }
 
+  @Test func `a super-journal pointer that lost its name and sum does not stop the rollback`()
+    throws
+  {
+    let place = try interrupted()
+    try append(pointerTo: String(repeating: "\0", count: 60), place)
+    if ReferenceDatabaseReader.isAvailable {
+      #expect(try ReferenceDatabaseReader.rowCount(of: place) == "400")
+    }
+    #expect(try place.verify().journal.state == .hot)
+    #expect(try place.query(changedRowCount) == "0")
+    #expect(!place.exists(place.journal))
+  }
+
   @Test func `a super-journal pointer that changes between two reads is refused`() throws {
     let place = try interrupted()
     let important = place.directory.appending("important.txt")

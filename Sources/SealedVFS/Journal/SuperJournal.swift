@@ -65,6 +65,8 @@ struct SuperJournal {
       count >= 1, count <= limit, count <= tailOffset
     else { return [] }
     let name = try journal.bytes(Int(count), at: tailOffset - count)
+    // A power cut can lose the name and its sum together: <https://sqlite.org/forum/info/2026-07-20T18:27:00Z>.
+    if name[0] == 0 { return [] }
     // SQLite adds values of C's char, which is signed on some machines.
     let sum = name.reduce(UInt32(0)) {
       $0 &+ UInt32(truncatingIfNeeded: CChar(truncatingIfNeeded: $1))
