@@ -241,7 +241,7 @@ let package = Package(
         "TestSupport", grdb,
       ]),
     // The operations of an engine, for tests that wait for each of them.
-    support("QueueFixture", ["MessagingQueue", "FileLayer", grdb]),
+    support("QueueFixture", ["MessagingQueue", "FileLayer", "TestSupport", grdb]),
 
     // The program of SealedSQLite's documentation, as it stands there.
     .executableTarget(

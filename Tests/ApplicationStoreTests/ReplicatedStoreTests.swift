@@ -28,7 +28,7 @@ private struct StoreNode {
   func names() async throws -> [String] { try await store.applications().map(\.name) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ReplicatedStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct ReplicatedStoreTests {
   private let vault: Vault
   private let shard: TestShard
 

@@ -80,7 +80,7 @@ struct CompletionTests {
       kill(follower.id, SIGKILL)
       _ = follower.wait()
     }
-    try waitUntil { FileManager.default.contents(atPath: output)?.isEmpty == false }
+    try eventually { FileManager.default.contents(atPath: output)?.isEmpty == false }
     let names = try files()
     #expect(try offered("positional@0", "queue", "publish").expect(0).lines == ["c"])
     #expect(try files() == names)

@@ -16,8 +16,7 @@ import Testing
         1: .writing(home.folder.path("output")), 2: .writing(home.folder.path("errors")),
       ],
       through: ["env", "-C", place, "prlimit", "--core=1000000000:1000000000"])
-    let deadline = Date().addingTimeInterval(600)
-    while try home.folder.bytes("output").isEmpty, Date() < deadline { usleep(10_000) }
+    try eventually { try !home.folder.bytes("output").isEmpty }
     #expect(try home.folder.bytes("output") == Array("first\n".utf8))
     let limits = try String(contentsOfFile: "/proc/\(child.id)/limits", encoding: .utf8)
     let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }

@@ -98,7 +98,7 @@ import VaultCrypto
     /// Waits until the shell has answered a statement, and returns its process.
     func started() throws -> pid_t {
       type("SELECT 'ready';\n")
-      try waitUntil(files.contents(of: "errors") ?? "") {
+      try eventually(files.contents(of: "errors") ?? "") {
         files.contents(of: "output")?.contains("ready") == true
       }
       let threads = "/proc/\(child.id)/task"
@@ -159,7 +159,7 @@ import VaultCrypto
     let process = try shell.started()
     kill(shell.child.id, SIGKILL)
     #expect(shell.child.wait() == 128 + SIGKILL)
-    try waitUntil { kill(process, 0) != 0 || isZombie(process) }
+    try eventually { kill(process, 0) != 0 || isZombie(process) }
   }
 
   private func isZombie(_ process: pid_t) -> Bool {
@@ -206,7 +206,7 @@ import VaultCrypto
       ["database", "shell"], at: user, descriptors: [1: terminal, 2: terminal])
     try user.answer("Password of vault messaging: ", with: TestHome.password)
     func wait(for text: String) throws {
-      try waitUntil(user.seen) {
+      try eventually(user.seen) {
         user.readOutput(milliseconds: 50)
         return user.seen.hasSuffix(text)
       }
@@ -214,7 +214,7 @@ import VaultCrypto
     try wait(for: "sqlite> ")
     user.press("\u{3}")
     user.press("SELECT 'rows: ' || count(*) FROM message;\n")
-    try waitUntil(user.seen) {
+    try eventually(user.seen) {
       user.readOutput(milliseconds: 50)
       return user.seen.contains("rows: 1")
     }

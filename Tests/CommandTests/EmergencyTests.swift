@@ -131,10 +131,10 @@ import Testing
       service.waitUntilExit()
       _ = try? home.run("lock", "messaging")
     }
-    try waitUntil { try home.run("status", "messaging").text.contains("waiting") }
+    try eventually { try home.run("status", "messaging").text.contains("waiting") }
     let night = try follow("A service waits for its unlock")
     #expect(night.statuses == [0, 0, 0], "\(night.seen)")
-    try waitUntil { try home.run("status", "messaging").text.contains("serving") }
+    try eventually { try home.run("status", "messaging").text.contains("serving") }
   }
 
   /// The console lines of a section, as they are on the page.
@@ -174,12 +174,14 @@ import Testing
       descriptors: [0: terminal, 1: terminal, 2: terminal],
       through: ["/bin/bash", home.folder.path("script")])
     var answered = 0
-    while !shell.hasEnded {
-      user.readOutput(milliseconds: 50)
+    try eventually(user.seen) {
+      user.readOutput(milliseconds: 200)
       let tail = String(user.seen.dropFirst(answered))
-      guard let answer = answers.first(where: { tail.hasSuffix($0.key) }) else { continue }
-      answered = user.seen.count
-      user.press(answer.value + "\n")
+      if let answer = answers.first(where: { tail.hasSuffix($0.key) }) {
+        answered = user.seen.count
+        user.press(answer.value + "\n")
+      }
+      return shell.hasEnded
     }
     user.readOutput()
     #expect(shell.wait() == 0, "\(user.seen)")

@@ -112,7 +112,7 @@ import Testing
     let child = try Child(
       ["queue", "stats", "--watch", "--interval", "100ms"] + access,
       environment: ["TERM": type, "NO_COLOR": "1"], descriptors: [1: .terminal(user.terminal)])
-    try waitUntil(user.seen) {
+    try eventually(user.seen) {
       user.readOutput(milliseconds: 20)
       return user.seen.components(separatedBy: "CHANNEL").count > 3
     }

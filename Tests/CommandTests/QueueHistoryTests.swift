@@ -17,12 +17,11 @@ import Testing
   }
 
   /// Waits until the followed text ends so, and returns it.
-  private func followed(upTo end: String) -> String? {
-    for _ in 0..<1500 {
-      if let text = home.folder.contents(of: "followed"), text.hasSuffix(end) { return text }
-      usleep(20_000)
+  private func followed(upTo end: String) throws -> String {
+    try eventually {
+      let text = home.folder.contents(of: "followed")
+      return text?.hasSuffix(end) == true ? text : nil
     }
-    return nil
   }
 
   @Test func `history prints the log and changes nothing`() throws {
@@ -53,11 +52,11 @@ import Testing
 
   @Test func `history --follow prints the messages that another process publishes`() throws {
     let follower = try follow(into: .writing(home.folder.path("followed")))
-    #expect(followed(upTo: "first\n") == "first\n")
+    #expect(try followed(upTo: "first\n") == "first\n")
     _ = try home.queue("publish", "c", input: "second\n")
-    #expect(followed(upTo: "second\n") == "first\nsecond\n")
+    #expect(try followed(upTo: "second\n") == "first\nsecond\n")
     _ = try home.queue("publish", "c", input: "third\nfourth\n")
-    #expect(followed(upTo: "fourth\n") == "first\nsecond\nthird\nfourth\n")
+    #expect(try followed(upTo: "fourth\n") == "first\nsecond\nthird\nfourth\n")
     kill(follower.id, SIGTERM)
     #expect(follower.wait() == 128 + SIGTERM)
   }
@@ -82,7 +81,7 @@ import Testing
     }
     reading.start()
     #expect(follower.wait() == 66)
-    while !reading.isFinished { usleep(1000) }
+    try eventually { reading.isFinished }
     withExtendedLifetime(pipe) {}
     let printedCount = newlines.withLock { $0 }
     #expect(printedCount < total)
@@ -94,13 +93,13 @@ import Testing
     _ = try home.queue("publish", "c", input: "second\nthird\n")
     let messages = try home.queue("history", "c", "--ndjson").objects
     let second = try #require(messages[1]["timetoken"] as? String)
-    func output(_ arguments: String...) throws -> String? {
+    func output(_ arguments: String...) throws -> String {
       let follower = try follow(arguments, into: .writing(home.folder.path("followed")))
       defer {
         kill(follower.id, SIGTERM)
         _ = follower.wait()
       }
-      return followed(upTo: "third\n")
+      return try followed(upTo: "third\n")
     }
     #expect(try output("--newest", "--limit", "2") == "second\nthird\n")
     #expect(try output("--after", second) == "third\n")

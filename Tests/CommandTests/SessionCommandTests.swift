@@ -35,7 +35,7 @@ struct SessionCommandTests {
   @Test func `a session ends after its duration`() throws {
     try unlock("--for", "1s")
     defer { lock() }
-    try waitUntil { try home.run("items", "messaging").status == 77 }
+    try eventually { try home.run("items", "messaging").status == 77 }
   }
 
   @Test func `a given password is used instead of the session`() throws {

@@ -39,7 +39,7 @@ struct SessionEndTests {
     // Long enough for the process to start on a busy machine.
     let home = try unlocked(for: "5s")
     let publisher = try publishedOne(home)
-    try waitUntil { try home.run("items", "messaging").status == 77 }
+    try eventually { try home.run("items", "messaging").status == 77 }
     usleep(600_000)
     publisher.publish("two")
     #expect(publisher.finish() == 0)

@@ -30,7 +30,7 @@ struct SessionUserTests {
 
   @Test func `the kernel ends a service's session after its duration`() throws {
     #expect(try unlock("messaging", "1s") == 0)
-    try waitUntil { try user.run(home, "items", "messaging").status == 77 }
+    try eventually { try user.run(home, "items", "messaging").status == 77 }
     // Root reads the kernel's list of keys.
     let rows = try ProcFile.text("/proc/keys").split(separator: "\n")
     let mine = rows.filter { $0.contains(" \(user.id) ") && $0.contains("datavault:") }

@@ -22,11 +22,7 @@ import Testing
     for round in 0..<2 {
       // Control-Z, and SIGSTOP, which no process can catch.
       if round == 0 { user.press("\u{1A}") } else { kill(id, SIGSTOP) }
-      let deadline = Date().addingTimeInterval(120)
-      while state(of: id) != "T" {
-        try #require(Date() < deadline, "the process did not stop")
-        usleep(1000)
-      }
+      try eventually("the process stops") { state(of: id) == "T" }
       if round == 0 { #expect(user.echoes) }
       kill(id, SIGCONT)
       try user.waitFor("Password of vault messaging: ")
@@ -44,11 +40,7 @@ import Testing
     try user.waitFor("Password of vault messaging: ")
     let id = try #require(pid_t(String(decoding: try bench.files.bytes("id"), as: UTF8.self)))
     user.press("\u{1A}")
-    let deadline = Date().addingTimeInterval(120)
-    while state(of: id) != "T" {
-      try #require(Date() < deadline, "the process did not stop")
-      usleep(1000)
-    }
+    try eventually("the process stops") { state(of: id) == "T" }
     let other = open(user.terminal, O_RDWR | O_NOCTTY)
     defer { close(other) }
     try #require(flock(other, LOCK_EX) == 0)
@@ -73,12 +65,12 @@ import Testing
     defer { close(holder) }
     try #require(flock(holder, LOCK_EX) == 0)
     let child = try bench.start(["items", "messaging"], at: user)
-    let deadline = Date().addingTimeInterval(120)
     // See proc_locks(5).
     let wait = try Regex("-> FLOCK .* \(child.id) ")
-    while try ProcFile.text("/proc/locks").firstMatch(of: wait) == nil {
-      user.readOutput(milliseconds: 10)
-      try #require(user.seen.isEmpty && Date() < deadline, "it did not wait")
+    try eventually {
+      user.readOutput()
+      try #require(user.seen.isEmpty, "it did not wait")
+      return try ProcFile.text("/proc/locks").firstMatch(of: wait) != nil
     }
     flock(holder, LOCK_UN)
     try user.answer("Password of vault messaging: ", with: TestHome.password)

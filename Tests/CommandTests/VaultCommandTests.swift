@@ -196,7 +196,7 @@ import Testing
       "set", "messaging", "x", descriptors: [2: .writing(files.path("errors"))])
     // The command waits for ten seconds. This wait blocks no thread of the tests.
     var status: Int32 = 0
-    while waitpid(child.id, &status, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
+    try await eventually { waitpid(child.id, &status, WNOHANG) != 0 }
     #expect((status >> 8) & 0xFF == 75)
     let errors = files.contents(of: "errors") ?? ""
     #expect(errors.contains("changing vault 'messaging'") && errors.contains("hint: try again"))

@@ -15,7 +15,7 @@ import Testing
   @Test func `a vault locks itself when its timeout expires, without any call`() async throws {
     let vault = try await limited(to: 60)
     var events = vault.lockEvents.makeAsyncIterator()
-    #expect(try await eventually { vaults.alarm.sleeperCount == 1 })
+    try await eventually { vaults.alarm.sleeperCount == 1 }
     vaults.advance(by: .seconds(60))
     #expect(await events.next()?.reason == .timeout)
     #expect(await code { _ = try await vault.itemNames() } == .locked)
@@ -51,10 +51,10 @@ import Testing
     var events = vault.lockEvents.makeAsyncIterator()
     vaults.advance(by: .seconds(40))
     try await vault.resetLockTimeout()
-    #expect(try await eventually { vaults.alarm.sleeperCount == 1 })
+    try await eventually { vaults.alarm.sleeperCount == 1 }
     vaults.advance(by: .seconds(40))
     #expect(await !vault.isLocked)
-    #expect(try await eventually { vaults.alarm.sleeperCount == 1 })
+    try await eventually { vaults.alarm.sleeperCount == 1 }
     vaults.advance(by: .seconds(20))
     #expect(await events.next()?.reason == .timeout)
   }
@@ -90,18 +90,18 @@ import Testing
     try await vault.resetLockTimeout()
     #expect(vaults.alarm.sleeperCount == 0)
     try await vault.changePolicy { $0.lockTimeoutSeconds = 60 }
-    #expect(try await eventually { vaults.alarm.sleeperCount == 1 })
+    try await eventually { vaults.alarm.sleeperCount == 1 }
     await vault.lock()
-    #expect(try await eventually { vaults.alarm.sleeperCount == 0 })
+    try await eventually { vaults.alarm.sleeperCount == 0 }
   }
 
   @Test func `the timer task does not keep a released vault alive`() async throws {
     var vault: Vault? = try await limited(to: 60)
     weak let dropped = vault
-    #expect(try await eventually { vaults.alarm.sleeperCount == 1 })
+    try await eventually { vaults.alarm.sleeperCount == 1 }
     vault = nil
-    #expect(try await eventually { dropped == nil })
-    #expect(try await eventually { vaults.alarm.sleeperCount == 0 })
+    try await eventually { dropped == nil }
+    try await eventually { vaults.alarm.sleeperCount == 0 }
   }
 
   @Test func `lockEvents reports each lock with its reason and ends with the vault`() async throws {

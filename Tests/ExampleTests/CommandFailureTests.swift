@@ -32,12 +32,13 @@ import Testing
     let daemon = try Daemon(spool, ["--attempts", "2", "--time-limit", "1"], command: command)
     try daemon.wait(for: "STATUS=delivering")
     #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
-    var letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
-    while !letters.text.contains("reason") {
+    let letters = try eventually(daemon.errors) {
+      let letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
+      if letters.text.contains("reason") { return letters }
       guard daemon.isRunning, letters.status == 0 else { throw DaemonEnded(errors: daemon.errors) }
       // An acknowledged message never becomes a dead letter.
       try #require(try spool.messageCount() == 1)
-      letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
+      return nil
     }
     #expect(letters.text.replacing("\\/", with: "/").contains(reason), "\(letters.text)")
     #expect(letters.text.contains(#""attempts":2"#), "\(letters.text)")

@@ -39,10 +39,7 @@ import Testing
     // when their leases end.
     let daemon = try start(spool)
     try daemon.wait(for: "STATUS=delivering")
-    while try spool.messageCount() != 0 {
-      guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
-      usleep(100_000)
-    }
+    try daemon.wait { try spool.messageCount() == 0 }
     #expect(daemon.stop() == 0)
     warnings += Self.warnings(daemon)
 

@@ -21,9 +21,12 @@ import Testing
 
     #expect(try spool.datavault("lock", "messaging").status == 0)
     try daemon.wait(for: "STATUS=locked")
-    var answer = client.ask("b late")
     // The engine has stopped. The vault is locked a moment later.
-    while answer == "no b starting" { answer = client.ask("b late") }
+    var answer: String?
+    try daemon.wait {
+      answer = client.ask("b late")
+      return answer != "no b starting"
+    }
     #expect(answer == "no b locked")
 
     try spool.unlock()

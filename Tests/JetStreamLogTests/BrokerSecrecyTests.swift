@@ -5,7 +5,6 @@ import JetStreamLog
 import MessagingQueue
 import QueueReplication
 import Replication
-import ReplicationFixture
 import TestSupport
 import Testing
 import VaultCrypto

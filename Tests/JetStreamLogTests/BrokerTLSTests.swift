@@ -1,7 +1,6 @@
 import BrokerCluster
 import FileLayer
 import JetStreamLog
-import ReplicationFixture
 import TestSupport
 import Testing
 

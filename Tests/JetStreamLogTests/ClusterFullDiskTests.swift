@@ -4,7 +4,6 @@ import Foundation
 import JetStreamLog
 import MessagingQueue
 import QueueReplication
-import ReplicationFixture
 import Synchronization
 import TestSupport
 import Testing
@@ -72,16 +71,14 @@ struct ClusterFullDiskTests {
     cluster.signal(0, SIGKILL)
     try cluster.start(0)
     try await a.publish(Self.texts("after", 10), witness)
-    try await eventually(within: .seconds(120), "the broker has all again") {
+    try await eventually("the broker has all again") {
       let status = try? await onBlockingThread("test.status") { try log.status() }
       return status?.peers.allSatisfy { $0.isCurrent && !$0.isOffline } == true
     }
     // Another node reads all of it with this broker alone beside one that had no full disk.
     cluster.signal(1, SIGKILL)
     let b = try await ClusterNode(shard, member: 2, at: folder.path("b.db"))
-    try await eventually(within: .seconds(120), "the nodes are equal") {
-      try await a.rows() == b.rows()
-    }
+    try await eventually("the nodes are equal") { try await a.rows() == b.rows() }
     #expect(try await b.texts() == witness.state.withLock(\.acknowledged))
     #expect(a.alarm == nil && b.alarm == nil)
     for node in [a, b] { await node.stop() }

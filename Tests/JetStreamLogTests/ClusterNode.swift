@@ -79,7 +79,7 @@ final class ClusterNode: Sendable, CustomStringConvertible {
     "applied \(node.position), owner: \(node.isOwner), alarm: \(alarm?.description ?? "none")"
   }
 
-  /// Publishes texts in their order, and again until each is acknowledged, for at most two minutes each.
+  /// Publishes texts in their order, and each again until it is acknowledged.
   ///
   /// - Parameters:
   ///   - key: their ordering key.
@@ -92,8 +92,10 @@ final class ClusterNode: Sendable, CustomStringConvertible {
       let message = Message(
         channel: channel, payload: Array(text.utf8), orderingKey: key,
         deduplicationID: String(text.prefix(100)))
-      let end = ContinuousClock.now + .seconds(120)
-      while true {
+      var failure: (any Error)?
+      try await eventually(
+        "\(text.prefix(20)) is published: \(failure as Any); alarm: \(alarm as Any)"
+      ) {
         do {
           if isLocal {
             try await engine.post([message])
@@ -101,16 +103,13 @@ final class ClusterNode: Sendable, CustomStringConvertible {
             let place = try await engine.publish(message)
             witness.state.withLock { _ = $0.places.insert(place) }
           }
-          witness.state.withLock { $0.acknowledged.append(text) }
-          break
+          return true
         } catch {
-          guard ContinuousClock.now < end else {
-            throw TimeoutError(
-              what: "\(text.prefix(20)) is published: \(error); alarm: \(alarm as Any)")
-          }
-          try await Task.sleep(for: .milliseconds(50))
+          failure = error
+          return false
         }
       }
+      witness.state.withLock { $0.acknowledged.append(text) }
     }
   }
 

@@ -6,7 +6,6 @@ import JetStreamLog
 import MessagingQueue
 import QueueReplication
 import Replication
-import ReplicationFixture
 import Synchronization
 import TestSupport
 import Testing
@@ -63,7 +62,7 @@ struct ClusterTests {
 
     let all = texts.flatMap(\.self)
     var undone: Set<String> = []
-    try await eventually(within: .seconds(120), "all work is done: \(undone)\n\(a)\n\(b)") {
+    try await eventually("all work is done: \(undone)\n\(a)\n\(b)") {
       undone = witness.state.withLock { Set(all).subtracting($0.done) }
       return undone.isEmpty
     }

@@ -4,7 +4,6 @@ import Foundation
 import JetStreamLog
 import Logging
 import Replication
-import ReplicationFixture
 import TestSupport
 import Testing
 import VaultCrypto
@@ -38,7 +37,6 @@ final class BrokerShard: Sendable {
     let log = try log(user: user)
     var refusal: LogError?
     try await eventually(
-      within: .seconds(120),
       "the brokers make the stream: \(refusal?.message ?? "")\n\(cluster.complaints)"
     ) {
       do throws(LogError) {
@@ -78,12 +76,10 @@ extension JetStreamLog {
 extension JetStreamLog {
   /// All records, when there are so many.
   func all(_ count: Int) async throws -> [LogEntry] {
-    var entries: [LogEntry] = []
     try await eventually("the stream has \(count) records") {
-      entries = try await onBlockingThread("test.read") { try self.all() }
-      return entries.count >= count
+      let entries = try await onBlockingThread("test.read") { try self.all() }
+      return entries.count >= count ? entries : nil
     }
-    return entries
   }
 }
 

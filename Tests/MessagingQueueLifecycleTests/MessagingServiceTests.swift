@@ -29,11 +29,6 @@ import VaultedDatabase
     }
   }
 
-  private func becomesTrue(_ condition: () -> Bool) async throws -> Bool {
-    for _ in 0..<10_000 where !condition() { try await Task.sleep(for: .milliseconds(1)) }
-    return condition()
-  }
-
   @Test func `a service provides its engine while it runs, and stops it with its group`()
     async throws
   {
@@ -91,12 +86,12 @@ import VaultedDatabase
     let (ends, end) = AsyncStream<Void>.makeStream()
     let dependency = vault.addDependent { for await _ in ends { return } }
     let locking = Task { await vault.lock() }
-    #expect(try await becomesTrue { first.state != .running })
-    #expect(try await becomesTrue { service.state == .starting }, "the next start finds it open")
+    try await eventually { first.state != .running }
+    try await eventually("the next start waits") { service.state == .starting }
     end.yield()
     await locking.value
     withExtendedLifetime(dependency) {}
-    #expect(try await becomesTrue { service.state == .starting })
+    try await eventually { service.state == .starting }
     running.cancel()
     #expect(await running.value != .vaultLocked)
   }
@@ -139,7 +134,7 @@ import VaultedDatabase
     try await testGracefulShutdown { trigger in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await service.run() }
-        while service.state != .starting { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { service.state == .starting }
         trigger.triggerGracefulShutdown()
         try await group.waitForAll()
       }

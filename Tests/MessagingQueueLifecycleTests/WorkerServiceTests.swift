@@ -33,11 +33,9 @@ import VaultedDatabase
 
     /// Waits until `count` entries contain `text`.
     func wait(for text: String, _ count: Int = 1) async throws {
-      for _ in 0..<30_000 {
-        if all.count(where: { $0.contains(text) }) >= count { return }
-        try await Task.sleep(for: .milliseconds(1))
+      try await eventually("\(text) is noted \(count) times: \(all)") {
+        all.count { $0.contains(text) } >= count
       }
-      Issue.record("\(text) was not noted \(count) times: \(all)")
     }
   }
 
@@ -190,7 +188,7 @@ import VaultedDatabase
         $0.lease = lease
       } _: { _, messages, _ in
         _ = try await messages.engine()
-        while messages.state != .stopped { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { messages.state == .stopped }
       }
     }
     #expect(error?.code == .invalidArgument)
@@ -200,7 +198,7 @@ import VaultedDatabase
     let (vault, log) = (try await makeVault(), log)
     let worker = Worker(channel) { _ in
       log.note("begin")
-      while !log.all.contains("renewed") { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { log.all.contains("renewed") }
       log.note("end")
     }
     try await withGroup([worker], vault) {
@@ -210,11 +208,12 @@ import VaultedDatabase
       try await log.wait(for: "begin")
       let engine = try await messages.engine()
       var ends: Set<Int64> = []
-      while ends.count < 2 {
+      try await eventually {
         let end = try await engine.read { db in
           try Int64.fetchOne(db, sql: "SELECT held_until FROM delivery WHERE lease IS NOT NULL")
         }
         if let end { ends.insert(end) }
+        return ends.count >= 2
       }
       log.note("renewed")
       try await log.wait(for: "end")
@@ -276,7 +275,7 @@ import VaultedDatabase
     let (vault, log) = (try await makeVault(), log)
     let worker = Worker(channel, concurrency: 1) { job in
       log.note("begin \(job.delivery.string ?? "")")
-      while !Task.isShuttingDownGracefully { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { Task.isShuttingDownGracefully }
       try await Task.sleep(for: .milliseconds(50))
       log.note("end")
     }
@@ -324,7 +323,7 @@ import VaultedDatabase
         await vault.lock()
         try await log.wait(for: "cancelled")
         // The group ends by the lock, not by the end of this body.
-        while (try? await messages.engine()) != nil { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { (try? await messages.engine()) == nil }
       }
     }
     #expect(error?.code == .vaultLocked)

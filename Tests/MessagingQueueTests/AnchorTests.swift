@@ -6,6 +6,7 @@ import GRDB
 import MessagingQueue
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 import VaultedDatabase
 
@@ -118,7 +119,7 @@ import VaultedDatabase
     let vault = try await place.makeVault()
     let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
     try await engine.publish(message(1))
-    while try await vault.anchor() == nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { try await vault.anchor() != nil }
     // The files that a kill would leave now, as no operation is under way.
     let killed = try place.databaseFiles()
     let vaultFile = try place.vaultFile
@@ -231,7 +232,7 @@ import VaultedDatabase
     let vault = try await place.makeVault()
     let engine = try await place.start(vault) { $0.anchorInterval = .milliseconds(5) }
     try await engine.publish(message(1))
-    while try await vault.anchor() == nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { try await vault.anchor() != nil }
     try await engine.stop()
   }
 }

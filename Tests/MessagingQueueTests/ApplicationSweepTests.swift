@@ -212,7 +212,7 @@ import Testing
 /// Live readers of channels that a sweep removes.
 ///
 /// A failing test would wait for ever, hence the time limit.
-@Suite(.timeLimit(.minutes(1))) struct RemovedChannelTests {
+@Suite(.timeLimit(.minutes(10))) struct RemovedChannelTests {
   let plain: PlainEngine
   let engine: MessagingEngine
   let orders: Channel

@@ -1,6 +1,7 @@
 import FileRecording
 import GRDB
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import MessagingQueue
@@ -14,12 +15,12 @@ import Testing
     errno: Errno
   ) async throws {
     let rehearsal = RecordedEngine()
-    #expect(await Self.publish(on: rehearsal) == [nil, nil, nil])
+    #expect(try await Self.publish(on: rehearsal) == [nil, nil, nil])
     #expect(try rehearsal.texts() == Self.texts)
     var seen: Set<EngineError.Code> = []
     for number in 0..<rehearsal.recorder.failableEventCount {
       let engine = RecordedEngine(fault: .failure(atEvent: number, errno))
-      guard let codes = await Self.publish(on: engine) else { continue }
+      guard let codes = try await Self.publish(on: engine) else { continue }
       let texts = try engine.texts()
       for (text, code) in zip(Self.texts, codes) {
         switch code {
@@ -73,7 +74,7 @@ import Testing
   }
 
   /// Three callers that share one commit; nil if there was no engine.
-  private static func publish(on recorded: RecordedEngine) async -> [EngineError.Code?]? {
+  private static func publish(on recorded: RecordedEngine) async throws -> [EngineError.Code?]? {
     guard let pool = try? recorded.openPool(isRecorded: true) else { return nil }
     defer { try? pool.close() }
     guard
@@ -84,7 +85,7 @@ import Testing
     for text in texts {
       let message = Message(channel: RecordedEngine.channel, payload: Array(text.utf8))
       callers.append(Task { await code { try await engine.publish(message) } })
-      while engine.waitingCount < callers.count { try? await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { engine.waitingCount >= callers.count }
     }
     gate.open()
     var codes: [EngineError.Code?] = []

@@ -1,6 +1,7 @@
 import DataVault
 import Foundation
 import MessagingQueue
+import TestSupport
 import Testing
 import VaultedDatabase
 
@@ -32,7 +33,7 @@ import VaultedDatabase
     let anchor = try await vault.anchor()
     let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
     try await engine.publish(["two"], to: .orders)
-    while try await vault.anchor() == anchor { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { try await vault.anchor() != anchor }
     try await place.kill(engine)
     var bytes = try Data(contentsOf: place.log)
     bytes[2000] ^= 1

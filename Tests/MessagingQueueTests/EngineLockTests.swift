@@ -3,6 +3,7 @@ import FileRecording
 import GRDB
 import MessagingQueue
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct EngineLockTests {
@@ -38,9 +39,9 @@ import Testing
     let engine = try await place.start(vault)
     let gate = WriterGate(engine.pool)
     let publishing = Task { await code { try await engine.publish(message) } }
-    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.waitingCount > 0 }
     let locking = Task { await vault.lock() }
-    while engine.state == .running { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.state != .running }
     #expect(await code { try await engine.publish(message) } == .vaultLocked)
     #expect(await !vault.isLocked)
     gate.open()
@@ -60,7 +61,7 @@ import Testing
         _ = try await engine.receive(from: .orders, waitingUpTo: .seconds(3600))
       }
     }
-    try await Task.sleep(for: .milliseconds(20))
+    try await eventually { engine.notifier.waiterCount == 2 }
     await vault.lock()
     #expect(await reading.value == .vaultLocked)
     #expect(await receiving.value == .vaultLocked)

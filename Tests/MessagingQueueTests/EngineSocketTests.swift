@@ -65,7 +65,7 @@ import VaultedDatabase
     let vault = try await makeVault()
     let configuration = EngineConfiguration { $0.unlockTimeout = .seconds(900) }
     async let starting = MessagingEngine.start(home, configuration: configuration)
-    while try await areServing() != [false] { try await Task.sleep(for: .milliseconds(5)) }
+    try await eventually { try await areServing() == [false] }
     try await vault.openSession(for: .seconds(3600))
     let engine = try await starting
     #expect(try await areServing() == [true])
@@ -102,9 +102,7 @@ import VaultedDatabase
       $0.logger = log.logger
     }
     async let starting = MessagingEngine.start(home, configuration: configuration)
-    for _ in 0..<4000 where !log.messages.contains(where: { $0.contains("has new keys") }) {
-      try await Task.sleep(for: .milliseconds(5))
-    }
+    try await eventually { log.messages.contains { $0.contains("has new keys") } }
     let new = try await Vault.get(.messaging, in: home.store, parameters: command)
     try await new.unlock(with: credentials("long secret"))
     try await new.openSession(for: .seconds(3600))

@@ -1,5 +1,6 @@
 import Dispatch
 import MessagingQueue
+import TestSupport
 import Testing
 
 @Suite struct EngineStopTests {
@@ -39,9 +40,9 @@ import Testing
     #expect(engine.state == .running)
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
-    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.waitingCount > 0 }
     let stopping = Task { await code { try await engine.stop() } }
-    while engine.state != .stopping { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.state == .stopping }
     #expect(await publishing(2, on: engine).value == .stopped)
     gate.open()
     #expect(await waiting.value == nil)
@@ -55,7 +56,7 @@ import Testing
     let engine = try engine(stopTimeout: .milliseconds(20))
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
-    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.waitingCount > 0 }
     #expect(await code { try await engine.stop() } == nil)
     #expect(await waiting.value == .stopped)
     #expect(engine.state == .stopped)
@@ -112,7 +113,7 @@ import Testing
     #expect(closed.noteCount == 0)
     leave.signal()
     #expect(await reading.value == nil)
-    while closed.noteCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { closed.noteCount > 0 }
     #expect(closed.noteCount == 1)
   }
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 @Suite struct GroupCommitTests {
@@ -38,21 +39,17 @@ import Testing
     _ callers: [@Sendable () async -> EngineError.Code?]
   ) async throws -> [EngineError.Code?] {
     let gate = WriterGate(plain.pool)
-    async let results = withTaskGroup(of: (Int, EngineError.Code?).self) { group in
+    async let results = withThrowingTaskGroup(of: (Int, EngineError.Code?).self) { group in
       for (index, caller) in callers.enumerated() {
         group.addTask { (index, await caller()) }
-        await Self.until { commits.waitingCount == index + 1 }
+        try await eventually { commits.waitingCount == index + 1 }
       }
       gate.open()
       var results: [EngineError.Code?] = Array(repeating: nil, count: callers.count)
-      for await (index, result) in group { results[index] = result }
+      for try await (index, result) in group { results[index] = result }
       return results
     }
-    return await results
-  }
-
-  private static func until(_ condition: () -> Bool) async {
-    while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
+    return try await results
   }
 
   @Test func `callers that wait at the same time share one commit`() async throws {
@@ -162,9 +159,9 @@ import Testing
   @Test func `a caller that is cancelled before its turn changes nothing`() async throws {
     let gate = WriterGate(plain.pool)
     let first = Task { await note("first") }
-    await Self.until { commits.waitingCount == 1 }
+    try await eventually { commits.waitingCount == 1 }
     let second = Task { await note("second") }
-    await Self.until { commits.waitingCount == 2 }
+    try await eventually { commits.waitingCount == 2 }
     second.cancel()
     #expect(await second.value == .cancelled)
     gate.open()
@@ -204,9 +201,9 @@ import Testing
   @Test func `close() finishes waiting operations and takes no more`() async throws {
     let gate = WriterGate(plain.pool)
     let waiting = Task { await note("waiting") }
-    await Self.until { commits.waitingCount == 1 }
+    try await eventually { commits.waitingCount == 1 }
     let closing = Task { await commits.close(refusing: EngineError(.stopped, "stopped")) }
-    await Self.until { commits.isClosed }
+    try await eventually { commits.isClosed }
     #expect(await note("late") == .stopped)
     gate.open()
     await closing.value

@@ -2,6 +2,7 @@ import FileRecording
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 @Suite struct ReservedPlacesTests {
@@ -39,7 +40,7 @@ import Testing
     async throws
   {
     let (queue, shop) = (plain.database, shop)
-    let answers = queue.together(
+    let answers = try queue.together(
       (0..<6).map { index in
         { @Sendable engine in
           if index % 2 == 0 { return try await engine.publish(["\(index)"], to: shop)[0].rawValue }
@@ -84,7 +85,7 @@ import Testing
     let before = try #require(try commitNumber)
     let generations = [engine, other].map(\.notifier.generation)
     let near = Task { await engine.notifier.waitForChange(after: generations[0]) }
-    while engine.notifier.waiterCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.notifier.waiterCount > 0 }
     try await engine.write { [engine] db in
       try db.execute(sql: "INSERT INTO own VALUES (1)")
       try engine.noteChange(in: db)

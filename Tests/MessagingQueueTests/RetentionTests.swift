@@ -1,6 +1,7 @@
 import FileLayer
 import FileRecording
 import GRDB
+import TestSupport
 @testable import MessagingQueue
 import QueueFixture
 import SystemPackage
@@ -132,12 +133,10 @@ import Testing
       let engine = try plain.neighbour { $0.maintenanceInterval = .milliseconds(5) }
       engine.beginMaintenance { try? LinuxFileSystem().lock(path, wait: false) }
       try await publish("\(round)", "\(round) again")
-      while try await log.count > 1 { try await Task.sleep(for: .milliseconds(5)) }
+      try await eventually { try await log.count <= 1 }
       #expect(try LinuxFileSystem().lock(path, wait: false) == nil)
       try await engine.stop()
-      while try LinuxFileSystem().lock(path, wait: false) == nil {
-        try await Task.sleep(for: .milliseconds(5))
-      }
+      try await eventually { try LinuxFileSystem().lock(path, wait: false) != nil }
     }
   }
 

@@ -124,19 +124,10 @@ struct SessionStartTests {
       let engine = try await MessagingEngine.start(home, vault: vault)
       try await engine.publish(Message(channel: Channel("c"), payload: [1]))
       try await VaultSession.end(.messaging, in: home.store)
-      var code: EngineError.Code?
-      let start = ContinuousClock.now
-      while code == nil, start.duration(to: .now) < .seconds(900) {
-        do {
-          _ = try await engine.statistics()
-          try await Task.sleep(for: .milliseconds(10))
-        } catch let error as EngineError {
-          code = error.code
-        }
-      }
-      #expect(code == .vaultLocked)
+      let refusal = try await eventually { await code { _ = try await engine.statistics() } }
+      #expect(refusal == .vaultLocked)
       for await state in engine.states where state == .refused(.vaultLocked) { break }
-      while await !vault.isLocked { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { await vault.isLocked }
       try await owner.openSession(for: .seconds(3600))
       let next = try await MessagingEngine.start(home)
       #expect(try await next.receive(from: Channel("c")).map(\.payload) == [[1]])

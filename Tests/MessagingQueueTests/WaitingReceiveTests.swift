@@ -1,4 +1,5 @@
 import FileLayer
+import TestSupport
 import Testing
 
 @testable import MessagingQueue
@@ -16,14 +17,10 @@ import Testing
     engine = try plain.neighbour(time: SystemTimeSource())
   }
 
-  private func untilReceiverWaits() async throws {
-    while engine.notifier.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
-  }
-
   private func received(_ publish: () async throws -> Void) async throws -> [[UInt8]] {
     async let deliveries = engine.receive(
       from: channel, maximumCount: 9, waitingUpTo: Self.longest)
-    try await untilReceiverWaits()
+    try await eventually { engine.notifier.waiterCount > 0 }
     try await publish()
     return try await deliveries.map(\.payload)
   }
@@ -79,14 +76,14 @@ import Testing
   @Test func `receive() waits no longer than its timeout, or than the engine runs`() async throws {
     #expect(try await engine.receive(from: channel, waitingUpTo: .milliseconds(20)).isEmpty)
     let waiting = Task { try await engine.receive(from: channel, waitingUpTo: Self.longest) }
-    try await untilReceiverWaits()
+    try await eventually { engine.notifier.waiterCount > 0 }
     try await engine.stop()
     await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .stopped }
   }
 
   @Test func `a cancelled receive() leases nothing`() async throws {
     let waiting = Task { try await engine.receive(from: channel, waitingUpTo: Self.longest) }
-    try await untilReceiverWaits()
+    try await eventually { engine.notifier.waiterCount > 0 }
     waiting.cancel()
     await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .cancelled }
     try await engine.publish(Message(channel: channel, payload: [1]))

@@ -23,6 +23,8 @@ final class WriterGate: Sendable {
     entered.wait()
   }
 
+  deinit { semaphore.signal() }
+
   /// Releases the writer; on return its transaction is rolled back.
   func open() {
     semaphore.signal()

@@ -64,15 +64,12 @@ struct InterruptionTests {
     let locked = try Program.run(
       Program.datavault, ["lock", "messaging", "--home", server.home])
     #expect(locked.status == 0, "\(locked.errors)")
-    for _ in 0..<100 {
-      if try server.publish("1".utf8, to: "c").contains("locked") { break }
-      try await Task.sleep(for: .milliseconds(50))
-    }
+    try await eventually { try server.publish("1".utf8, to: "c").contains("locked") }
     // What was answered last still releases its part.
-    try await Task.sleep(for: .milliseconds(500))
-    let sealed = try server.image("sealed")
-    #expect(!sealed.contains(Array(server.keys.secretKey.utf8)))
-    #expect(sealed.expandedKeys().isEmpty)
+    try await eventually("no key is in the memory") {
+      let sealed = try server.image("sealed")
+      return !sealed.contains(Array(server.keys.secretKey.utf8)) && sealed.expandedKeys().isEmpty
+    }
   }
 
   /// DATAVAULT_STOMP_KILLS: how often the server is killed; default: 20.

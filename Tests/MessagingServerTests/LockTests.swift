@@ -14,9 +14,7 @@ import Testing
     try await ServerFixture.run({ $0.engine.unlockTimeout = .seconds(60) }) { server in
       let home = try #require(server.server.gate.home)
       await server.vault.lock()
-      for _ in 0..<1000 where server.server.gate.home != nil {
-        try await Task.sleep(for: .milliseconds(10))
-      }
+      try await eventually { server.server.gate.home == nil }
       let application = try #require(
         home.directory.application(subscribeKey: server.open.subscribe))
       let decision = home.directory.decide(
@@ -46,10 +44,7 @@ import Testing
         _ = try await peer.next()
         #expect(home != nil && key != nil)
         await server.vault.lock()
-        for _ in 0..<1000 where home != nil || key != nil {
-          try await Task.sleep(for: .milliseconds(10))
-        }
-        #expect(home == nil && key == nil)
+        try await eventually { home == nil && key == nil }
       }
       #expect(try await poll.text.hasPrefix(#"{"t":{"t":"\#(place)""#))
       #expect(try await pusher.closeCode() == 4100)

@@ -206,7 +206,7 @@ private func source(_ address: String) -> LoginSource {
       guard case .token(let read) = try signer.read(Array(token.utf8)) else { return }
       try await fixture.store.revoke(
         read.digest, of: fixture.closed.record.id, until: Date() + 300)
-      try await fixture.wait { try await ServerFixture.curl(url, headers: headers).status != 200 }
+      try await eventually { try await ServerFixture.curl(url, headers: headers).status != 200 }
       let revoked = try await ServerFixture.curl(url, headers: headers)
       #expect(revoked.status == 401 && revoked.challenges == Self.challenges)
     }
@@ -232,7 +232,7 @@ private func source(_ address: String) -> LoginSource {
   }
 
   @Test(arguments: [true, false])
-  func `an open poll ends with a challenge within a second of a removal or a new password`(
+  func `an open poll ends with a challenge after a removal or a new password`(
     removes: Bool
   ) async throws {
     try await Self.run { fixture in
@@ -242,7 +242,6 @@ private func source(_ address: String) -> LoginSource {
       async let poll = ServerFixture.curl(
         fixture.url + target + "?tt=\(place)", user: "ana:right password")
       try await fixture.waitForPolls(1)
-      let removed = ContinuousClock.now
       if removes {
         try await fixture.store.removeUser(ana, of: fixture.closed.record.id)
       } else {
@@ -250,35 +249,32 @@ private func source(_ address: String) -> LoginSource {
       }
       let answer = try await poll
       #expect(answer.status == 401)
-      #expect(ContinuousClock.now - removed < .seconds(5))
     }
   }
 
-  @Test func `a new password ends the old one within a second`() async throws {
+  @Test func `a new password ends the old one`() async throws {
     try await Self.run { fixture in
       let url = fixture.url + Self.history(fixture)
       #expect(try await ServerFixture.curl(url, user: "ana:right password").status == 200)
       try await fixture.put(user: "ana", "new password", roles: ["staff"])
-      try await Task.sleep(for: .seconds(1))
       #expect(try await ServerFixture.curl(url, user: "ana:right password").status == 401)
       #expect(try await ServerFixture.curl(url, user: "ana:new password").status == 200)
     }
   }
 
-  @Test func `guesses are answered by 429 with a time, and are in the tables within seconds`()
+  @Test func `guesses are answered by 429 with a time, and are saved in the tables`()
     async throws
   {
-    try await Self.run { fixture in
+    let start = Date()
+    try await Self.run({ $0.now = { start } }) { fixture in
       let url = fixture.url + Self.history(fixture)
       var statuses: [Int] = []
       for number in 0..<5 {
         statuses.append(
           try await ServerFixture.curl(url, user: "ana:wrong password \(number)").status)
       }
-      #expect(statuses.prefix(3).allSatisfy { $0 == 401 })
-      #expect(statuses.contains(429), "\(statuses)")
-      try await fixture.wait { try await !fixture.store.loginFailures().isEmpty }
-      #expect(try await fixture.store.loginFailures().count == 3)
+      #expect(statuses == [401, 401, 401, 429, 429])
+      try await eventually { try await fixture.store.loginFailures().count == 3 }
     }
   }
 
@@ -292,7 +288,7 @@ private func source(_ address: String) -> LoginSource {
       let url = fixture.url + Self.history(fixture)
       _ = try await ServerFixture.curl(url, user: "ana-the-user:right password")
       _ = try await ServerFixture.curl(url, user: "ana:right password")
-      try await Task.sleep(for: .seconds(1))
+      try await eventually { try await !fixture.store.loginFailures().isEmpty }
     }
     let text = lines.text
     #expect(!text.isEmpty)

@@ -39,7 +39,7 @@ import Testing
   }
 
   private func log() async -> [String] {
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     return (folder.contents(of: "log") ?? "").split(separator: "\n").map(String.init)
   }
 

@@ -32,7 +32,7 @@ import Testing
   @Test func `LineWriter writes lines in order, and flush() waits for them`() async throws {
     let writer = try writer()
     for number in 0..<1000 { writer.write("\(number)") }
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(text == (0..<1000).map { "\($0)\n" }.joined())
   }
 
@@ -60,11 +60,11 @@ import Testing
       }
     }
     reader.start()
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     writer.write("last")
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     try writeEnd.close()
-    while !reader.isFinished { await Task.yield() }
+    try await eventually { reader.isFinished }
     let lines = String(decoding: output.withLock(\.self), as: UTF8.self).split(separator: "\n")
     let kept = lines.filter { $0 == line }.count
     #expect(kept < 1000)
@@ -80,13 +80,13 @@ import Testing
   @Test func `LineWriter opens its file again after a rotation`() async throws {
     let writer = try writer()
     writer.write("one")
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     try FileManager.default.moveItem(atPath: folder.path("log"), toPath: folder.path("log.1"))
     writer.write("two")
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     try await writer.reopen()
     writer.write("three")
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     #expect(folder.contents(of: "log.1") == "one\ntwo\n")
     #expect(text == "three\n")
   }
@@ -101,11 +101,14 @@ import Testing
     let long = String(repeating: "x", count: 1 << 20)
     var former: [UInt8] = []
     func read(atLeast byteCount: Int) async throws {
-      while former.count < byteCount {
-        var piece = [UInt8](repeating: 0, count: 1 << 10)
-        let count = (try? piece.withUnsafeMutableBytes { try reader.read(into: $0) }) ?? 0
-        former += piece.prefix(count)
-        if count == 0 { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually {
+        while former.count < byteCount {
+          var piece = [UInt8](repeating: 0, count: 1 << 10)
+          let count = (try? piece.withUnsafeMutableBytes { try reader.read(into: $0) }) ?? 0
+          former += piece.prefix(count)
+          if count == 0 { return false }
+        }
+        return true
       }
     }
     writer.write(long)
@@ -114,7 +117,7 @@ import Testing
     try await writer.reopen()
     writer.write("new")
     try await read(atLeast: long.utf8.count + 1)
-    await writer.flush(within: .seconds(10))
+    await writer.flush(within: .seconds(60))
     #expect(former.count == long.utf8.count + 1)
     #expect(text == "new\n")
     try reader.close()
@@ -123,7 +126,7 @@ import Testing
   @Test func `LineWriter does not wait for the reader of a named pipe`() async throws {
     let writer = try writer()
     writer.write("one")
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     try FileManager.default.removeItem(atPath: folder.path("log"))
     #expect(mkfifo(folder.path("log"), 0o600) == 0)
     await #expect(throws: Errno.noSuchAddressOrDevice) { try await writer.reopen() }
@@ -150,14 +153,14 @@ import Testing
     let logger = logger(format, to: writer)
     logger.notice("say", metadata: ["c": "d", "e": "f \"g\""])
     logger.info("not this")
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(text == line)
   }
 
   @Test func `LineLogHandler lets no value begin a line`() async throws {
     let writer = try writer()
     logger(.text, to: writer).notice("a\nb", metadata: ["c": "d\r\ne\u{1B}[0m"])
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(text.hasSuffix("a.b: a\u{FFFD}b c=d\u{FFFD}\u{FFFD}e\u{FFFD}[0m\n"))
   }
 
@@ -186,7 +189,7 @@ import Testing
     AccessLog(logger).write(Self.record)
     logger.logLevel = .debug
     AccessLog(logger).write(Self.record)
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(text.contains("debug a.b: request application=1042 bytesIn=300"))
     #expect(text.split(separator: "\n").count == 1)
   }
@@ -201,7 +204,7 @@ import Testing
     audit.write(.lock)
     audit.write(.reloadCertificate, error: ServerError(.invalidCertificate, "no"))
     audit.write(Self.record)
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(
       text.split(separator: "\n").map { $0.dropFirst(25) } == [
         "notice a.b: audit act=lock outcome=done",
@@ -223,7 +226,7 @@ import Testing
     record.route = .publish
     record.status = 200
     audit.write(record)
-    await writer.flush()
+    await writer.flush(within: .seconds(60))
     #expect(text.split(separator: "\n").count == 1)
     #expect(text.contains("outcome=unknown status=499"))
   }

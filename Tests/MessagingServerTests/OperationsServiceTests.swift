@@ -220,7 +220,7 @@ private final class Reports: Sendable {
     let task = Task { [reports] in
       await watchdog.run(on: group, notify: { reports.add($0) })
     }
-    while reports.all.count < 3 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { reports.all.count >= 3 }
     task.cancel()
     await task.value
     #expect(Set(reports.all) == ["WATCHDOG=1"])

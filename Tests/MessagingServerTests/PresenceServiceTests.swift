@@ -17,8 +17,7 @@ import Testing
             at: time)
         }
       }
-      try await Task.sleep(for: .milliseconds(1_050))
-      presence.expire()
+      presence.expire(at: .now + .seconds(1))
       #expect(presence.read { $0.occupancy(of: channel, of: "shop") } == 0)
     }
   }

@@ -17,10 +17,8 @@ import Testing
       let auth = try server.open.pusherAuth("\(try socket.socketID):private-a")
       try await socket.subscribe("private-a", auth: auth)
       _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-a")
-      let start = ContinuousClock.now
       try await server.store.setOpen(false, of: server.open.record.id)
       let refusal = try await socket.next("pusher:subscription_error", on: "a")
-      #expect(ContinuousClock.now - start < .seconds(5))
       #expect(refusal.contains(#"\"status\":403"#))
       try await server.engine.publish(
         ["a", "private-a"].map { Message(channel: try Channel("shop/\($0)"), payload: [0x31]) })
@@ -37,7 +35,8 @@ import Testing
       _ = try await socket.next("pusher_internal:subscription_succeeded", on: "private-t")
       let signer = try await server.store.signer(of: server.closed.record.id)
       guard case .token(let token) = try signer.read(text.utf8) else {
-        throw PusherSocket.Missing()
+        Issue.record("the token is not valid")
+        return
       }
       try await server.store.revoke(token.digest, of: server.closed.record.id, until: token.end)
       let refusal = try await socket.next("pusher:subscription_error", on: "private-t")

@@ -144,11 +144,9 @@ import Testing
         other, "private-c", Self.authorize(server, other, "private-c"))
       try await socket.send(#"{"event":"client-x","channel":"private-c","data":"1"}"#)
       _ = try await other.next("client-x", on: "private-c")
-      let start = ContinuousClock.now
       try await server.grant([], "private-c", .user(Name("ana")))
       let ended = try await socket.next("pusher:subscription_error", on: "private-c")
       #expect(ended.contains(#"\"status\":403"#))
-      #expect(ContinuousClock.now - start < .seconds(5))
       // The answer of before does not bring it back, and the connection stays.
       let again = try await Self.refusal(other, "private-c", auth: answer.auth)
       #expect(again.contains(#"\"status\":40"#))
@@ -166,7 +164,6 @@ import Testing
       let answer = try await Self.authorize(server, socket, "private-c")
       try await Self.subscribes(socket, "private-c", answer)
       let unused = try await Self.authorize(server, socket, "presence-c")
-      let start = ContinuousClock.now
       if removes {
         try await server.store.removeUser(Name("ana"), of: server.closed.record.id)
       } else {
@@ -174,7 +171,6 @@ import Testing
       }
       let ended = try await socket.next("pusher:subscription_error", on: "private-c")
       #expect(ended.contains(removes ? "has no such user" : "has another password now"))
-      #expect(ContinuousClock.now - start < .seconds(5))
       if removes {
         // A later user of the same name is another one.
         try await server.put(user: "ana", "right password")
@@ -309,7 +305,7 @@ import Testing
       #expect(waiting.hasPrefix("HTTP/1.1 429 "))
       #expect(waiting.contains("Retry-After: "))
       await server.vault.lock()
-      try await server.wait { server.server.gate.home == nil }
+      try await eventually { server.server.gate.home == nil }
       let locked = try await Self.post(server, form)
       #expect(locked.status == 503 && locked.text == #"{"error":"the server is locked"}"#)
       #expect(locked.head.contains("Retry-After: "))

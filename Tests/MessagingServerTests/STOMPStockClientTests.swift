@@ -53,12 +53,7 @@ struct STOMPStockClientTests {
       }
       async let checks: Void = STOMPClient.check(
         "access", server, server.closed, "tcp", "1.2", "auth=worker", "token=\(token)")
-      for _ in 0..<1000 {
-        let found = try await server.engine.logTail(
-          after: Timetoken(Date(timeIntervalSince1970: 0)))
-        if found.messages.contains(where: { $0.channel.name == "closed/ready" }) { break }
-        try await Task.sleep(for: .milliseconds(20))
-      }
+      try await eventually { try await !server.bodies(of: "closed/ready").isEmpty }
       try await server.store.revoke(read.digest, of: application, until: read.end)
       try await checks
     }

@@ -109,8 +109,11 @@ import Testing
         sockets.append(socket)
       }
       #expect(Set(try await receiver.waitForEvents(expected.count)) == expected)
-      // Longer than a lease.
-      try await Task.sleep(for: .seconds(3))
+      for server in [a, b] {
+        try await eventually("each delivery is settled") {
+          try await server.waitingWebhookCount == 0
+        }
+      }
       #expect(receiver.events.count == expected.count)
       for socket in sockets { try await socket.close() }
     }

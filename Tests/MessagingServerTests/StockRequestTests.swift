@@ -40,7 +40,7 @@ import Testing
         guard text == Self.sent, let match = answer.text.firstMatch(of: /[0-9]{17}/),
           let place = Int64(match.output)
         else { continue }
-        try await server.wait {
+        try await eventually {
           server.server.gate.home.map { $0.realtime.place.rawValue >= place } ?? false
         }
       }

@@ -5,6 +5,7 @@ import MessagingQueue
 import NIOPosix
 import Realtime
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import MessagingServer
@@ -57,8 +58,8 @@ import Testing
           }
           if isPresence {
             Task { try await server.store.setOpen(false, of: resource.application) }
-            while running.directory.decide(.anonymous, .subscribe, resource, at: Date()).isAllowed {
-              Thread.sleep(forTimeInterval: 0.01)
+            try? eventually {
+              !running.directory.decide(.anonymous, .subscribe, resource, at: Date()).isAllowed
             }
             opened.withLock { $0 }?.recheckPolls([.application(resource.application)], groups: [])
           }

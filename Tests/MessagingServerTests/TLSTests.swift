@@ -27,6 +27,13 @@ import Testing
         + options, input: request)
   }
 
+  private func get(
+    _ server: ServerFixture, _ target: String
+  ) async throws -> (status: Int, text: String) {
+    let answer = try await ServerFixture.curl(server.url + target, ["--cacert", authority.path])
+    return (answer.status, answer.text)
+  }
+
   @Test func `openssl verifies the chain, and gets TLS 1.3 and 1.2 but nothing older`()
     async throws
   {
@@ -100,17 +107,16 @@ import Testing
     let identity = try authority.identity()
     try await serve(identity) { server in
       let target = "/v2/subscribe/\(server.open.subscribe)/c/0"
-      let start = try await server.get("\(target)?tt=0", authority: authority.path)
+      let start = try await get(server, "\(target)?tt=0")
       let place = try #require(ServerFixture.place(in: start.text))
-      async let poll = server.get("\(target)?tt=\(place)", authority: authority.path)
+      async let poll = get(server, "\(target)?tt=\(place)")
       try await server.waitForPolls(1)
       try await authority.makeCertificate("second")
       try identity.reload()
       let program = try await connect(server, [])
       #expect(program.text.contains("CN = second"))
-      _ = try await server.get(
-        "/publish/\(server.open.publish)/\(server.open.subscribe)/0/c/0/%22after%22",
-        authority: authority.path)
+      _ = try await get(
+        server, "/publish/\(server.open.publish)/\(server.open.subscribe)/0/c/0/%22after%22")
       let answer = try await poll
       #expect(answer.status == 200)
       #expect(answer.text.contains("\"d\":\"after\""))

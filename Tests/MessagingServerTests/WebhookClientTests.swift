@@ -170,9 +170,7 @@ extension ServerFixture {
   ) async throws {
     let id = keys.record.id
     let added = try await store.put(webhook: WebhookURL(url), events: events, of: id)
-    for _ in 0..<500 where server.gate.home?.directory.webhooks[id]?.contains(added) != true {
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try await eventually { server.gate.home?.directory.webhooks[id]?.contains(added) == true }
   }
 
   /// The dead letters of all webhooks of the open application.
@@ -183,5 +181,14 @@ extension ServerFixture {
       found += try await engine.deadLetters(of: channel, for: consumer)
     }
     return found
+  }
+
+  /// Deliveries to webhooks of the open application that are neither made nor dead letters.
+  var waitingWebhookCount: Int {
+    get async throws {
+      let channel = try WebhookService.channel(of: open.record.id)
+      return try await engine.statistics().channels.filter { $0.channel == channel }
+        .flatMap(\.consumers).map(\.messageCount).reduce(0, +)
+    }
   }
 }

@@ -153,26 +153,27 @@ import VaultCrypto
     }
   }
 
-  @Test func `a change of webhooks reaches a running server within a second, and ends deliveries`()
+  @Test func `a change of webhooks reaches a running server, and ends deliveries`()
     async throws
   {
     try await Self.run { server in
       let receiver = try await WebhookReceiver.start()
       let added = try await server.store.put(
         webhook: WebhookURL(receiver.url), events: [.channelOccupied], of: server.open.record.id)
-      try await Task.sleep(for: .seconds(1))
+      let other = try await WebhookReceiver.start()
+      try await server.addWebhook(other.url, [.channelOccupied], of: server.open)
       let socket = try await PusherSocket.connect(server, server.open)
       try await socket.subscribe("a")
       _ = try await receiver.waitForEvents(1)
       let channel = try WebhookService.channel(of: server.open.record.id)
-      #expect(try await server.engine.consumers(of: channel).map(\.name) == [added.id.description])
-      try await server.store.removeWebhook(added.id, of: server.open.record.id)
-      for _ in 0..<500 where try await !server.engine.consumers(of: channel).isEmpty {
-        try await Task.sleep(for: .milliseconds(10))
+      func isConsumer() async throws -> Bool {
+        try await server.engine.consumers(of: channel).contains { $0.name == added.id.description }
       }
-      #expect(try await server.engine.consumers(of: channel).isEmpty)
+      #expect(try await isConsumer())
+      try await server.store.removeWebhook(added.id, of: server.open.record.id)
+      try await eventually { try await !isConsumer() }
       try await socket.subscribe("b")
-      try await Task.sleep(for: .seconds(1))
+      _ = try await other.waitForEvents(2)
       #expect(receiver.events.count == 1)
     }
   }
@@ -201,7 +202,7 @@ import VaultCrypto
       try await socket.subscribe("a")
       try await receiver.waitForRequests(3)
       #expect(Set(receiver.requests.map(\.text)).count == 1)
-      try await Task.sleep(for: .seconds(2))
+      try await eventually { try await server.waitingWebhookCount == 0 }
       #expect(receiver.requests.count == 3)
       #expect(try await server.deadWebhooks().isEmpty)
     }
@@ -233,11 +234,12 @@ import VaultCrypto
       .init(status: isUp.withLock { $0 } ? 200 : 503)
     }
     let program = try ServerProgram(in: scratch, ["--allow-private-webhooks"])
+    program.stop()
     let opening = ["--home", program.home, "--password-file", scratch.path("password")]
     let added = try Program.run(
       Program.datavaultd, ["webhook", "add", "shop", receiver.url] + opening)
     try #require(added.status == 0, "\(added.errors)")
-    try await Task.sleep(for: .seconds(1))
+    try program.restart()
     let socket = try await PusherSocket.open(
       String(program.url.dropFirst(7)), "/app/\(program.keys.subscribeKey)?protocol=7")
     _ = try await socket.next("pusher:connection_established")
@@ -275,15 +277,10 @@ import VaultCrypto
       #expect(try await server.deadWebhooks().isEmpty)
       // The next attempt would end too late.
       offset.withLock { $0 = 281 }
-      for _ in 0..<500 where try await server.deadWebhooks().isEmpty {
-        try await Task.sleep(for: .milliseconds(10))
-      }
-      let dead = try #require(try await server.deadWebhooks().first)
+      let dead = try await eventually { try await server.deadWebhooks().first }
       #expect(dead.payload == receiver.requests.first?.body)
       #expect(dead.failures.first?.reason == "its answer has status 500")
-      let count = receiver.requests.count
-      try await Task.sleep(for: .seconds(2))
-      #expect(receiver.requests.count == count)
+      #expect(try await server.waitingWebhookCount == 0)
     }
   }
 

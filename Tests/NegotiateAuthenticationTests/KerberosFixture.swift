@@ -234,14 +234,13 @@ final class KerberosFixture: Sendable {
     process.standardError = process.standardOutput
     try process.run()
     servers.append(process)
-    let deadline = ContinuousClock.now + .seconds(60)
-    while !LoopbackSocket.accepts(port) {
-      guard process.isRunning, ContinuousClock.now < deadline else {
-        throw Failure(
-          description: "\(program) does not listen: \(scratch.contents(of: log) ?? "")"
-            + (scratch.contents(of: "\(log).output") ?? ""))
-      }
-      usleep(5000)
+    func report() -> String {
+      let logs = [log, "\(log).output"].map { scratch.contents(of: $0) ?? "" }
+      return "\(program) does not listen: \(logs.joined())"
+    }
+    try eventually(report()) {
+      guard process.isRunning else { throw Failure(description: report()) }
+      return LoopbackSocket.accepts(port)
     }
   }
 }

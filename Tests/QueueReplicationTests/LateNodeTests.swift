@@ -19,8 +19,9 @@ import Testing
         configuration.ownership.longestLease = .seconds(8)
         configuration.requestPatience = requestPatience
       }
-      owner = try await TestNode(shard, member: 1, change)
-      try await eventually("an owner") { [owner] in owner.node.isOwner }
+      let owner = try await TestNode(shard, member: 1, change)
+      try await eventually("an owner") { owner.node.isOwner }
+      self.owner = owner
       late = try await TestNode(shard, member: 2, change)
       try await late.engine.addConsumer(.default, of: .orders)
       try await expectEqual(owner, late)

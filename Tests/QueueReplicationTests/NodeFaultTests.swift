@@ -164,7 +164,7 @@ import VaultCrypto
       for _ in 0..<5 { group.addTask { try await node.engine.post(large) } }
       try await group.waitForAll()
     }
-    try await eventually(within: .seconds(60), "all there") {
+    try await eventually("all there") {
       try await node.engine.statistics().messageCount == 14 * 9_000 + 45
     }
     await node.stop()

@@ -59,12 +59,10 @@ import Testing
         try db.execute(
           sql: "INSERT INTO replication_awaited (author, number) VALUES (randomblob(16), 1)")
       }
-      var delivery: Delivery?
-      try await eventually("the message is leased") {
-        delivery = try await engine.receive(from: .orders, lease: .seconds(1)).first
-        return delivery != nil
+      let delivery = try await eventually("the message is leased") {
+        try await engine.receive(from: .orders, lease: .seconds(1)).first
       }
-      try await engine.acknowledge(#require(delivery).token)
+      try await engine.acknowledge(delivery.token)
       let places = try await home.asCommand { command, _ in
         try await command.publish([Message("two")])
       }

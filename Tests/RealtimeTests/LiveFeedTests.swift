@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct LiveFeedTests {
+@Suite(.timeLimit(.minutes(10))) struct LiveFeedTests {
   /// The texts that a feed has delivered.
   private final class Received: Sendable {
     private let list = Mutex<[String]>([])
@@ -21,7 +21,7 @@ import Testing
     var texts: [String] { list.withLock { $0 } }
 
     func wait(for last: String) async throws {
-      while texts.last != last { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { texts.last == last }
     }
   }
 
@@ -117,7 +117,7 @@ import Testing
           }
         }
       }
-      while places.withLock({ $0.count }) < 400 { try await Task.sleep(for: .milliseconds(1)) }
+      try await eventually { places.withLock { $0.count } >= 400 }
       let all = places.withLock { $0 }
       #expect(all.count == 400)
       #expect(zip(all, all.dropFirst()).allSatisfy { $0 < $1 })

@@ -71,7 +71,7 @@ private final class Results: Sendable {
     // Nothing is left for it in the log.
     let other = try Channel("shop/other")
     realtime.poll(Subscription(channels: [other]), after: start) { results.add($0) }
-    while realtime.waitingCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { realtime.waitingCount > 0 }
     let later = try await engine.publish(Message(channel: other, payload: []))
     #expect(try await results.next().events.map(\.message.timetoken) == [later])
     run.cancel()
@@ -97,7 +97,7 @@ private final class Results: Sendable {
     let second = try await realtime.send([event, event])
     #expect(try await engine.logEnd() == end)
     let stored = try await publish("a")
-    while realtime.place < stored[0] { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { realtime.place >= stored[0] }
     let third = try await realtime.send([event])
     realtime.poll(subscription, after: first[0]) { results.add($0) }
     let all = try await results.next()

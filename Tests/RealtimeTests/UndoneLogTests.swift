@@ -51,7 +51,7 @@ private final class PollingSubscriber: Sendable {
 }
 
 /// Live subscribers of a node whose brokers forget, as `docs/explanation/replication.md` says under "Undoing".
-@Suite(.timeLimit(.minutes(5))) struct UndoneLogTests {
+@Suite(.timeLimit(.minutes(10))) struct UndoneLogTests {
   /// Runs `body` after a node has read "lost", which the brokers forgot, so that "other" and "later" came before it.
   ///
   /// - Parameter before: before that.

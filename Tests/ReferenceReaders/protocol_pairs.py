@@ -37,7 +37,7 @@ class Kept:
             kept.append(what)
             self.changed.notify_all()
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=120):
         with self.changed:
             return self.changed.wait_for(condition, seconds)
 
@@ -142,7 +142,7 @@ def pubnub(name):
 
 def server():
     return pusher.Pusher(
-        app_id=given["id"], key=given["sub"], secret=given["secret"], host=host, port=int(port), ssl=False, timeout=20)
+        app_id=given["id"], key=given["sub"], secret=given["secret"], host=host, port=int(port), ssl=False, timeout=120)
 
 
 # MARK: - The table: what each protocol publishes, and the form in which it arrives

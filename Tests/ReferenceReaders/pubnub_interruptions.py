@@ -11,7 +11,7 @@ the vault was locked.
 import atexit, json, os, random, signal, socket, subprocess, sys, threading, time
 
 from pubnub.callbacks import SubscribeCallback
-from pubnub.enums import PNReconnectionPolicy
+from pubnub.enums import PNReconnectionPolicy, PNStatusCategory
 from pubnub.exceptions import PubNubException
 from pubnub.pnconfiguration import PNConfiguration
 from pubnub.pubnub import PubNub
@@ -47,14 +47,15 @@ def client(uuid):
 
 class Received(SubscribeCallback):
     def __init__(self):
-        self.ids, self.places = [], []
+        self.ids, self.places, self.connected = [], [], threading.Event()
 
     def message(self, pubnub, message):
         self.ids.append(message.message["id"])
         self.places.append(int(message.timetoken))
 
     def status(self, pubnub, status):
-        pass
+        if status.category == PNStatusCategory.PNConnectedCategory:
+            self.connected.set()
 
     def presence(self, pubnub, presence):
         pass
@@ -84,7 +85,10 @@ for number, names in enumerate([CHANNELS, CHANNELS, ["a", "b", "w.*"]]):
     pubnub.add_listener(received)
     pubnub.subscribe().channels(names).execute()
     subscribers.append((pubnub, received))
-time.sleep(1)
+# A subscriber gets what is published after its first answer.
+for _, received in subscribers:
+    if not received.connected.wait(60):
+        sys.exit("a subscriber has not connected within 60 seconds")
 publishers = [threading.Thread(target=publish, args=(n,), daemon=True) for n in range(3)]
 for thread in publishers:
     thread.start()

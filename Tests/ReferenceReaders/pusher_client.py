@@ -33,7 +33,7 @@ class PrivateAuthority(pusher.requests.RequestsBackend):
 def server(**changes):
     values = {**given, **changes}
     return pusher.Pusher(
-        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), timeout=20,
+        app_id=values["id"], key=values["key"], secret=values["secret"], host=host, port=int(port), timeout=120,
         ssl="ca" in given, backend=PrivateAuthority if "ca" in given else None,
         encryption_master_key_base64=values.get("master"))
 
@@ -78,7 +78,7 @@ class Client:
             self.events.append((channel, name, data))
             self.changed.notify_all()
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=120):
         with self.changed:
             return self.changed.wait_for(condition, seconds)
 
@@ -94,7 +94,7 @@ class Client:
     def named(self, channel, name):
         return [data for c, n, data in self.events if (c, n) == (channel, name)]
 
-    def gets(self, channel, name, wanted, seconds=20):
+    def gets(self, channel, name, wanted, seconds=120):
         found = self.wait(lambda: self.named(channel, name)[-len(wanted):] == wanted, seconds)
         check(f"{name} on {channel}", found, f"{self.named(channel, name)!r} instead of {wanted!r}")
 
@@ -279,7 +279,7 @@ def closed():
 def untrusted():
     """Without the private authority among those that the client knows."""
     client = Client(connects=False)
-    for _ in range(200):
+    for _ in range(1200):
         if client.pusher.connection.state in ("failed", "unavailable"):
             break
         time.sleep(0.1)
@@ -322,12 +322,12 @@ def endpoint():
     refused("no credentials", AssertionError, lambda: client({}).pusher.subscribe("private-c"))
     # The library under pysher, which can send the field in the handshake.
     url = f"ws://{host}:{port}/app/{given['key']}?protocol=7"
-    socket = websocket.create_connection(url, header=fields("right password"), timeout=20)
+    socket = websocket.create_connection(url, header=fields("right password"), timeout=120)
     equal("established", json.loads(socket.recv())["event"], "pusher:connection_established")
     socket.send(json.dumps({"event": "pusher:subscribe", "data": {"channel": "private-c"}}))
     equal("without auth", json.loads(socket.recv())["event"], "pusher_internal:subscription_succeeded")
     try:
-        websocket.create_connection(url, header=fields("wrong password"), timeout=20)
+        websocket.create_connection(url, header=fields("wrong password"), timeout=120)
         check("a wrong password in the handshake", False, "it was taken")
     except websocket.WebSocketBadStatusException as error:
         equal("a wrong password in the handshake", error.status_code, 401)

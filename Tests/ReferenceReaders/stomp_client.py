@@ -69,7 +69,7 @@ class Client(stomp.ConnectionListener):
             kept.append(what)
             self.changed.notify_all()
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=120):
         with self.changed:
             return self.changed.wait_for(condition, seconds)
 

@@ -106,8 +106,7 @@ final class PusherConnection: ClientSession {
 
   func receive(_ bytes: ByteBuffer) {
     perform {
-      $0.receive(
-        Array(bytes.readableBytesView), atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+      $0.receive(Array(bytes.readableBytesView), atNanoseconds: service.uptimeNanoseconds)
     }
   }
 

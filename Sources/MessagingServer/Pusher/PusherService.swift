@@ -1,6 +1,7 @@
 internal import AccessControl
 internal import ApplicationStore
 internal import Foundation
+internal import NIOCore
 internal import StrictJSON
 
 /// Answers Pusher's two interfaces: WebSockets of clients, and HTTP of servers.
@@ -15,7 +16,14 @@ struct PusherService: Sendable {
   /// How long a new connection waits for an unlock.
   var sealedTime = Duration.seconds(5)
 
-  init(_ gate: HomeGate) { self.gate = gate }
+  private let uptime: @Sendable () -> NIODeadline
+
+  init(_ gate: HomeGate, uptime: @escaping @Sendable () -> NIODeadline = { .now() }) {
+    self.gate = gate
+    self.uptime = uptime
+  }
+
+  var uptimeNanoseconds: UInt64 { uptime().uptimeNanoseconds }
 
   /// Two numbers that no one can guess: SDKs accept no other form.
   func makeSocketID() -> String {

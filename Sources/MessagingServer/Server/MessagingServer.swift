@@ -99,7 +99,7 @@ package final class MessagingServer: Service {
 
   private func listen(_ group: any EventLoopGroup) async throws {
     let pubNub = PubNubService(gate, operations, holdTime: configuration.holdTime)
-    let pusher = PusherService(gate)
+    let pusher = PusherService(gate, uptime: configuration.uptime)
     let stomp = STOMPService(gate, operations)
     let health = OperationsService(operations: operations, connections: connections, gate: gate)
     let http = ListenerProtocol.http(configuration.limits, operations) {
@@ -187,7 +187,7 @@ package final class MessagingServer: Service {
     let directory = try await ApplicationDirectory.load(store)
     let realtime = try await Realtime(engine)
     let logins = LoginGate(
-      store.keys.realm, failures: try await store.loginFailures(), now: { Date() })
+      store.keys.realm, failures: try await store.loginFailures(), now: configuration.now)
     let open = OpenHome(
       engine: engine, realtime: realtime, store: store, directory: directory, logins: logins,
       operations: operations, webhooks: WebhookClient(configuration.webhooks, on: group),

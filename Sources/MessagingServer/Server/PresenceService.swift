@@ -29,10 +29,11 @@ final class PresenceService: Sendable {
 
   /// Changes presence and sends the events of the change.
   func change(
+    at instant: ContinuousClock.Instant = .now,
     _ body: (inout Presence, _ arrival: UInt64, PresenceTime) throws(PresenceRefusal) ->
       [PresenceEvent]
   ) throws(PresenceRefusal) {
-    let time = time
+    let time = PresenceTime(instant, unixSeconds: Int(now().timeIntervalSince1970))
     try state.withLock { (state) throws(PresenceRefusal) in
       state.arrival += 1
       // In the lock, so that the events have the order of the changes.
@@ -50,18 +51,16 @@ final class PresenceService: Sendable {
   /// Ends the presence of users who gave no sign of life.
   ///
   /// In parts, so that calls of clients come between.
-  func expire() {
+  func expire(at instant: ContinuousClock.Instant = .now) {
     repeat {
-      try? change { (presence, _, time) throws(PresenceRefusal) in presence.expire(at: time) }
-    } while read { $0.nextDeadline.map { $0 <= .now } ?? false }
+      try? change(at: instant) { (presence, _, time) throws(PresenceRefusal) in
+        presence.expire(at: time)
+      }
+    } while read { $0.nextDeadline.map { $0 <= instant } ?? false }
   }
 
   /// Takes no more events.
   func finish() { signals.finish() }
-
-  private var time: PresenceTime {
-    PresenceTime(.now, unixSeconds: Int(now().timeIntervalSince1970))
-  }
 }
 
 /// Presence events as messages in PubNub's form.

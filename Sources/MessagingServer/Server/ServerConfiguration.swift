@@ -2,6 +2,7 @@ package import DataVault
 internal import Foundation
 package import Logging
 package import MessagingQueue
+internal import NIOCore
 
 /// What a server listens on, and its limits.
 package struct ServerConfiguration: Sendable {
@@ -49,6 +50,8 @@ package struct ServerConfiguration: Sendable {
   package var webhooks = WebhookConfiguration()
   /// The wall clock.
   var now: @Sendable () -> Date = { Date() }
+  /// The clock that limits how fast Pusher clients can send.
+  var uptime: @Sendable () -> NIODeadline = { .now() }
   /// How long a stop waits for requests.
   ///
   /// Default: 10 seconds.

@@ -35,7 +35,7 @@ import Testing
       func change(_ arguments: String..., credential: String = "", gives: Int) throws {
         try server.run(arguments).expect(0)
         let start = ContinuousClock.now
-        try waitUntil("\(arguments)") { try status(credential) == gives }
+        try eventually("\(arguments)") { try status(credential) == gives }
         // More than the promise, because tests run beside each other.
         #expect(ContinuousClock.now - start < .seconds(5), "\(arguments)")
       }

@@ -83,19 +83,15 @@ struct Child {
   /// Waits for the end of the process and returns its exit code, or 128 plus the signal that ended
   /// it.
   ///
-  /// A process that does not end within the limit is killed, and the test records an issue.
+  /// A process that does not end in time is killed, and the test records an issue.
   func wait() -> Int32 {
     var status: Int32 = 0
-    let limit = Duration.seconds(120)
-    let deadline = ContinuousClock.now + limit
-    while waitpid(id, &status, WNOHANG) == 0 {
-      guard ContinuousClock.now < deadline else {
-        Issue.record("the command did not end within \(limit)")
-        kill(id, SIGKILL)
-        while waitpid(id, &status, 0) < 0, errno == EINTR {}
-        break
-      }
-      usleep(500)
+    do {
+      try eventually("the command ends") { waitpid(id, &status, WNOHANG) != 0 }
+    } catch {
+      Issue.record(error)
+      kill(id, SIGKILL)
+      while waitpid(id, &status, 0) < 0, errno == EINTR {}
     }
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
   }
@@ -118,19 +114,5 @@ struct Child {
     var exit = siginfo_t()
     return waitid(P_PID, id_t(id), &exit, WEXITED | WNOHANG | WNOWAIT) != 0
       || exit.si_signo == SIGCHLD
-  }
-}
-
-/// Waits until a condition is met, for at most two minutes.
-///
-/// - Parameter errors: what is said after a wait in vain.
-func waitUntil(
-  _ errors: @autoclosure () -> String = "", sourceLocation: SourceLocation = #_sourceLocation,
-  _ isMet: () throws -> Bool
-) throws {
-  let deadline = ContinuousClock.now + .seconds(120)
-  while try !isMet() {
-    try #require(ContinuousClock.now < deadline, "\(errors())", sourceLocation: sourceLocation)
-    usleep(10_000)
   }
 }

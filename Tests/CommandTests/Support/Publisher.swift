@@ -27,7 +27,7 @@ final class Publisher {
   @discardableResult
   func report(_ number: Int) throws -> String {
     var lines: [Substring] = []
-    try waitUntil(errors) {
+    try eventually(errors) {
       let output = files.contents(of: "output") ?? ""
       lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
       return lines.count >= number

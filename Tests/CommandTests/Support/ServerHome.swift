@@ -55,10 +55,8 @@ struct ServerHome {
     options.count = 1
     let brokers = try BrokerCluster(options)
     let provision = ["cluster", "provision", "--replicas", "1", "--without-login"]
-    let deadline = ContinuousClock.now + .seconds(60)
-    while try run(provision + ["--broker", brokers.addresses[0]]).status != 0 {
-      try #require(ContinuousClock.now < deadline, "the broker makes no stream")
-      usleep(100_000)
+    try eventually("the broker makes the stream") {
+      try run(provision + ["--broker", brokers.addresses[0]]).status == 0
     }
     return brokers
   }
@@ -76,7 +74,7 @@ struct ServerHome {
       #expect(child.wait() == 0)
     }
     var port: UInt16?
-    try waitUntil(home.folder.contents(of: "serving") ?? "") {
+    try eventually(home.folder.contents(of: "serving") ?? "") {
       let line = home.folder.contents(of: "listening") ?? ""
       port = line.firstMatch(of: /listening on http:\/\/127\.0\.0\.1:(\d+)\n/)
         .flatMap { UInt16($0.output.1) }

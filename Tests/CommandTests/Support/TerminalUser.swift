@@ -27,11 +27,10 @@ final class TerminalUser {
 
   /// Waits for the question.
   func waitFor(_ question: String) throws {
-    let deadline = Date().addingTimeInterval(120)
     let before = seen.count
-    while !seen.dropFirst(before).contains(question) {
-      try #require(Date() < deadline, "no question; seen: \(seen)")
+    try eventually("a question; seen: \(seen)") {
       readOutput(milliseconds: 200)
+      return seen.dropFirst(before).contains(question)
     }
     try #require(!echoes, "the terminal shows what is typed")
   }

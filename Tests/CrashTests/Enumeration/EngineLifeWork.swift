@@ -6,6 +6,7 @@ import GRDB
 import MessagingQueue
 import QueueFixture
 import SealedSQLite
+import TestSupport
 import VaultCrypto
 
 /// The work of a whole engine on its database: shared commits, two consumers, retention, the
@@ -101,11 +102,13 @@ struct EngineLifeWork {
     let leave = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { _ in leave.wait() }
     var callers: [Task<Void, any Error>] = []
-    for operation in operations {
-      callers.append(Task { try await operation() })
-      while engine.waitingCount < callers.count { try await Task.sleep(for: .microseconds(200)) }
+    do {
+      defer { leave.signal() }
+      for operation in operations {
+        callers.append(Task { try await operation() })
+        try await eventually { engine.waitingCount >= callers.count }
+      }
     }
-    leave.signal()
     for caller in callers { try await caller.value }
   }
 

@@ -7,6 +7,7 @@ import QueueReplication
 import Replication
 import ReplicationFixture
 import Synchronization
+import TestSupport
 import VaultedDatabase
 
 /// Records a member's home while its node replicates it over a log that survives.

@@ -63,14 +63,16 @@ final class PublishingProcess {
 
   /// Returns after the first acknowledged commit.
   func waitForFirstAcknowledgement() throws {
-    let deadline = DispatchTime.now() + .seconds(60)
-    while try acknowledgedCount == 0 {
-      guard process.isRunning, DispatchTime.now() < deadline else {
-        kill()
-        let error = try String(contentsOf: errors, encoding: .utf8)
-        throw CrashTestError("nothing was acknowledged: \(error)")
+    do {
+      try eventually {
+        let count = try acknowledgedCount
+        guard count > 0 || process.isRunning else { throw CrashTestError("the process has ended") }
+        return count > 0
       }
-      usleep(2_000)
+    } catch {
+      kill()
+      let output = try String(contentsOf: errors, encoding: .utf8)
+      throw CrashTestError("nothing was acknowledged: \(error) \(output)")
     }
   }
 

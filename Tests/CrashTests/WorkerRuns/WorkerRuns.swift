@@ -149,11 +149,7 @@ private final class JobProcess {
   }
 
   func waitForFirstLine() throws {
-    for _ in 0..<30_000 {
-      if try !Data(contentsOf: output).isEmpty { return }
-      usleep(2_000)
-    }
-    throw CrashTestError("no job was handled")
+    try eventually("a job is handled") { try !Data(contentsOf: output).isEmpty }
   }
 
   /// Has the program lock its vault.
@@ -169,11 +165,9 @@ private final class JobProcess {
     end = ReceivingWorker.now
   }
 
-  /// - Returns: whether it ended by itself within five minutes.
+  /// - Returns: whether it ended by itself.
   func waitForEnd() -> Bool {
-    let deadline = DispatchTime.now() + .seconds(300)
-    while process.isRunning, DispatchTime.now() < deadline { usleep(5_000) }
-    let hasEnded = !process.isRunning
+    let hasEnded = (try? eventually { !process.isRunning }) != nil
     if !hasEnded { Glibc.kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
     end = ReceivingWorker.now

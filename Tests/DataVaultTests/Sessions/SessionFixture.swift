@@ -56,13 +56,3 @@ struct SessionFixture {
     try await VaultSession.find(id, in: home.store, parameters: parameters)
   }
 }
-
-/// Polls for up to 15 minutes, because other tests of this process can occupy every thread.
-func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
-  let start = ContinuousClock.now
-  while start.duration(to: .now) < .seconds(900) {
-    if try await condition() { return true }
-    try await Task.sleep(for: .milliseconds(10))
-  }
-  return false
-}

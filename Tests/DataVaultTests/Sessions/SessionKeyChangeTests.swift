@@ -58,7 +58,7 @@ import VaultCrypto
     try await make(change, owner)
     #expect(fixture.keyring.entries.isEmpty)
     // The other object notices this without a call.
-    #expect(try await eventually { await other.isLocked })
+    try await eventually { await other.isLocked }
     #expect(other.isLockedFromOutside)
   }
 

@@ -189,7 +189,7 @@ import VaultCrypto
     gate.waitForCaller()
     client = nil
     gate.open()
-    #expect(try await eventually { !fixture.log.isEmpty })
+    try await eventually { !fixture.log.isEmpty }
     #expect(fixture.log.first?.contains("stopped waiting") == true)
     #expect(try await fixture.processes().map(\.sessionRemaining) == [nil])
     listener.close()
@@ -265,10 +265,10 @@ import VaultCrypto
     let closings = Mutex(0)
     let dependent = vault.addDependent { closings.withLock { $0 += 1 } }
     fixture.time.advance(by: .seconds(10))
-    #expect(try await eventually { !vault.endsWithSession })
+    try await eventually { !vault.endsWithSession }
     try await owner.openSession(for: .seconds(60))
     #expect(try await fixture.lock())
-    #expect(try await eventually { closings.withLock { $0 } == 1 })
+    try await eventually { closings.withLock { $0 } == 1 }
     #expect(vault.isLockedFromOutside)
     withExtendedLifetime(dependent) {}
     listener.close()

@@ -36,7 +36,7 @@ import VaultCrypto
     try await fixture.create().openSession(for: .seconds(60))
     let vault = try await fixture.unlockedBySession()
     try await fixture.end()
-    #expect(try await eventually { await vault.isLocked })
+    try await eventually { await vault.isLocked }
     #expect(vault.isLockedFromOutside)
     #expect(await code { _ = try await vault.text("name") } == .locked)
     await vault.lock()
@@ -49,7 +49,7 @@ import VaultCrypto
     try await fixture.create().openSession(for: .seconds(60))
     let vault = try await fixture.unlockedBySession()
     fixture.time.advance(by: .seconds(60))
-    #expect(try await eventually { await vault.isLocked })
+    try await eventually { await vault.isLocked }
     #expect(!vault.isLockedFromOutside)
   }
 
@@ -62,7 +62,7 @@ import VaultCrypto
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !vault.isLocked)
     fixture.time.advance(by: .seconds(30))
-    #expect(try await eventually { await vault.isLocked })
+    try await eventually { await vault.isLocked }
   }
 
   @Test func `a temporary failure of the keyring ends no session before its deadline`() async throws
@@ -73,7 +73,7 @@ import VaultCrypto
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !vault.isLocked)
     fixture.time.advance(by: .seconds(60))
-    #expect(try await eventually { await vault.isLocked })
+    try await eventually { await vault.isLocked }
   }
 
   @Test func `a vault that was unlocked with the password stays open when the session ends`()
@@ -100,18 +100,18 @@ import VaultCrypto
     let closings = Mutex(0)
     let dependent = vault.addDependent { closings.withLock { $0 += 1 } }
     fixture.time.advance(by: hasExpired ? .seconds(10) : .seconds(5))
-    #expect(try await eventually { await vault.isLocked })
+    try await eventually { await vault.isLocked }
     if hasExpired {
-      #expect(try await eventually { !vault.endsWithSession })
+      try await eventually { !vault.endsWithSession }
       try await owner.unlock(with: credentials("secret"))
       try await owner.openSession(for: .seconds(60))
     }
-    #expect(try await eventually { vault.endsWithSession })
+    try await eventually { vault.endsWithSession }
     #expect(closings.withLock { $0 } == 0)
     try await fixture.end()
-    #expect(try await eventually { closings.withLock { $0 } == 1 })
+    try await eventually { closings.withLock { $0 } == 1 }
     #expect(vault.isLockedFromOutside)
-    #expect(try await eventually { !vault.endsWithSession })
+    try await eventually { !vault.endsWithSession }
     withExtendedLifetime(dependent) {}
   }
 
@@ -122,7 +122,7 @@ import VaultCrypto
       let vault = try await fixture.unlockedBySession()
       kept = vault
     }
-    #expect(try await eventually { kept == nil })
+    try await eventually { kept == nil }
   }
 
   @Test func `unlockWithSession(waitingUpTo:) returns when a session begins`() async throws {
@@ -144,7 +144,7 @@ import VaultCrypto
     fixture.keyring.refusal = nil
     let vault = try await fixture.found()
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
-    #expect(try await eventually { fixture.keyring.entries.isEmpty })
+    try await eventually { fixture.keyring.entries.isEmpty }
     try await owner.openSession(for: .seconds(60))
     #expect(try await waiting.value)
   }

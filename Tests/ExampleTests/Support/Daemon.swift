@@ -59,22 +59,22 @@ final class Daemon: @unchecked Sendable {
   /// It throws if the daemon ends.
   @discardableResult
   func wait(for report: String) throws -> Daemon {
-    while true {
-      if let next = reports.next(withinMilliseconds: 50) {
-        if next.hasPrefix(report) { return self }
-      } else if !process.isRunning {
-        throw DaemonEnded(errors: errors)
-      }
+    try eventually("\(report): \(errors)") {
+      if let next = reports.next(withinMilliseconds: 50) { return next.hasPrefix(report) }
+      guard isRunning else { throw DaemonEnded(errors: errors) }
+      return false
     }
+    return self
   }
 
   /// Waits until the condition is met.
   ///
   /// It throws if the daemon ends.
   func wait(until isMet: () throws -> Bool) throws {
-    while try !isMet() {
+    try eventually(errors) {
+      if try isMet() { return true }
       guard isRunning else { throw DaemonEnded(errors: errors) }
-      usleep(5_000)
+      return false
     }
   }
 

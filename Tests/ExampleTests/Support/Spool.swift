@@ -90,8 +90,6 @@ struct Spool {
   }
 
   /// Waits until the lines meet the condition.
-  ///
-  /// The time limit of the suite prevents hanging.
   func waitForLines(_ daemon: Daemon, until isDone: ([String]) -> Bool) throws {
     try daemon.wait { isDone(deliveredLines()) }
   }

@@ -55,15 +55,11 @@ import Testing
     let path = directory("lock")
     let waiter = Thread { _ = try? LinuxFileSystem().lock(path, wait: true)?.release() }
     waiter.start()
-    while !waiter.isExecuting { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { waiter.isExecuting }
     try await Task.sleep(for: .milliseconds(20))
     #expect(!waiter.isFinished)
     lock.release()
-    let deadline = ContinuousClock.now + .seconds(120)
-    while !waiter.isFinished && ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    #expect(waiter.isFinished)
+    try await eventually { waiter.isFinished }
   }
 
   @Test func `lock(busyTimeout:) waits no longer than its timeout`() throws {

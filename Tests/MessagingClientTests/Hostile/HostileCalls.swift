@@ -45,17 +45,3 @@ extension Transport {
     return try await send(request)
   }
 }
-
-/// Waits for what another task or the server does.
-func eventually(
-  sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
-) async throws {
-  let end = ContinuousClock.now + .seconds(5)
-  while await !condition() {
-    guard ContinuousClock.now < end else {
-      Issue.record("it did not happen", sourceLocation: sourceLocation)
-      return
-    }
-    try await Task.sleep(for: .milliseconds(5))
-  }
-}

@@ -1,5 +1,6 @@
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import MessagingClient
@@ -90,7 +91,7 @@ extension HostileTests {
         var last = -1
         // It stands still when all buffers on the way are full.
         try await eventually {
-          try? await Task.sleep(for: .milliseconds(200))
+          try await Task.sleep(for: .milliseconds(200))
           defer { last = sent.withLock { $0 } }
           return last > 0 && last == sent.withLock { $0 }
         }

@@ -8,7 +8,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// What clients write to their log, and that no credential and no payload is in it.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ClientLogTests: STOMPClientChecks {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ClientLogTests: STOMPClientChecks {
   private static let user = "user-of-anna"
   private static let password = "hunter2-hunter2"
   private static let payload = "payload-two-books"

@@ -7,7 +7,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// The client of PubNub's protocol and what PubNub's own service answers: `Fixtures/originals`.
-@Suite(.timeLimit(.minutes(1))) struct PubNubOriginalTests {
+@Suite(.timeLimit(.minutes(10))) struct PubNubOriginalTests {
   private static func client(
     _ url: String, _ change: (inout PubNubConfiguration) -> Void = { _ in }
   ) throws -> PubNubClient {

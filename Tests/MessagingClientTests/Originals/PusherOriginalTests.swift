@@ -5,7 +5,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// The client of Pusher's protocol and what Pusher's own service says: `Fixtures/originals/pusher`.
-@Suite(.timeLimit(.minutes(1))) struct PusherOriginalTests {
+@Suite(.timeLimit(.minutes(10))) struct PusherOriginalTests {
   private static func client(
     _ url: String, firstWait: Duration = .milliseconds(20)
   ) throws -> PusherClient {

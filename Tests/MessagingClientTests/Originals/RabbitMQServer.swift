@@ -64,11 +64,10 @@ final class RabbitMQServer: Sendable {
 
   /// Waits until it accepts connections.
   func waitUntilReady() async throws {
-    for _ in 0..<1200 where !LoopbackSocket.accepts(port) {
+    try await eventually(scratch.contents(of: "log") ?? "") {
       try #require(process.isRunning, "\(scratch.contents(of: "log") ?? "")")
-      try await Task.sleep(for: .milliseconds(50))
+      return LoopbackSocket.accepts(port)
     }
-    try #require(LoopbackSocket.accepts(port), "\(scratch.contents(of: "log") ?? "")")
   }
 
   func stop() {

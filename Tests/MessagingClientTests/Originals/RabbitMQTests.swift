@@ -8,7 +8,7 @@ import VaultCrypto
 
 /// The STOMP client and RabbitMQ itself.
 @Suite(
-  .timeLimit(.minutes(2)), .enabled(if: RabbitMQServer.isAvailable, RabbitMQServer.skipReason),
+  .timeLimit(.minutes(10)), .enabled(if: RabbitMQServer.isAvailable, RabbitMQServer.skipReason),
   .rabbitMQ)
 struct RabbitMQTests {
   private func client(

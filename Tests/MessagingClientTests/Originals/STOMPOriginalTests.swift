@@ -6,7 +6,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// The STOMP client and what RabbitMQ and ActiveMQ say: `Fixtures/originals/stomp`.
-@Suite(.timeLimit(.minutes(1))) struct STOMPOriginalTests {
+@Suite(.timeLimit(.minutes(10))) struct STOMPOriginalTests {
   private static func client(
     _ address: String, _ change: (inout STOMPConfiguration) -> Void = { _ in }
   ) throws -> STOMPClient {

@@ -7,7 +7,7 @@ import VaultCrypto
 
 /// A publication whose answer is lost: an original knows no deduplication ids, so that it is published once, and its
 /// outcome is reported as not known.
-@Suite(.timeLimit(.minutes(1))) struct UnknownOutcomeTests {
+@Suite(.timeLimit(.minutes(10))) struct UnknownOutcomeTests {
   enum Loss: CaseIterable {
     /// The connection ends behind the request.
     case closed

@@ -7,7 +7,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// What the authorization endpoint of an application gets.
-@Suite(.timeLimit(.minutes(1))) struct ServerChannelAuthorizerTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerChannelAuthorizerTests {
   /// Answers each form with an authorization, and tries to set a cookie.
   private static let endpoint: @Sendable (HostileServer.Peer) -> Void = { peer in
     while let head = peer.head() {

@@ -7,7 +7,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// The client over a server in memory, without sockets.
-@Suite(.timeLimit(.minutes(1))) struct STOMPClientTests: STOMPClientChecks {
+@Suite(.timeLimit(.minutes(10))) struct STOMPClientTests: STOMPClientChecks {
   private static let window = "datavault-deduplication-window:3600\n"
   private let server = MemoryServer()
 

@@ -3,7 +3,7 @@ import Testing
 @testable import MessagingClient
 
 /// What a subscription of the client gives and settles, over a server in memory.
-@Suite(.timeLimit(.minutes(1))) struct STOMPReceivingTests: STOMPClientChecks {
+@Suite(.timeLimit(.minutes(10))) struct STOMPReceivingTests: STOMPClientChecks {
   private let server = MemoryServer()
 
   @Test func `messages of a queue come in order, and each is settled with a receipt`() async throws

@@ -6,7 +6,7 @@ import VaultCrypto
 @testable import MessagingClient
 
 /// Kaazing's case: a gateway that challenges the handshake of a WebSocket before it speaks STOMP.
-@Suite(.timeLimit(.minutes(1))) struct STOMPWebSocketTests {
+@Suite(.timeLimit(.minutes(10))) struct STOMPWebSocketTests {
   private static let credentials = "Basic \(Data("anna:pw".utf8).base64EncodedString())\r\n"
 
   /// Refuses each handshake without the password, and the first frame behind one with it.

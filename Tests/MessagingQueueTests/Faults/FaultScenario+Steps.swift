@@ -1,6 +1,7 @@
 import FileRecording
 import GRDB
 import MessagingQueue
+import TestSupport
 
 extension FaultScenario {
   /// Runs every kind of operation.
@@ -71,9 +72,7 @@ extension FaultScenario {
       var publishers: [Task<EngineError?, Never>] = []
       for message in waiting {
         publishers.append(Task { await engineError { try await engine.publish(message) } })
-        while engine.waitingCount < publishers.count {
-          try await Task.sleep(for: .microseconds(200))
-        }
+        try await eventually { engine.waitingCount >= publishers.count }
       }
       gate.open()
       var refused: [(message: Message, error: EngineError)] = []

@@ -116,11 +116,9 @@ private final class LifeRun {
 
   private func acknowledgeOne(_ engine: MessagingEngine) async throws {
     let token = try await again {
-      while true {
-        // A message that a failed attempt has leased is ready again.
-        let deliveries = try await engine.receive(from: .orders, lease: .milliseconds(1))
-        if let first = deliveries.first { return first.token }
-        try await Task.sleep(for: .milliseconds(1))
+      // A message that a failed attempt has leased is ready again.
+      try await eventually {
+        try await engine.receive(from: .orders, lease: .milliseconds(1)).first?.token
       }
     }
     try await again {

@@ -1,6 +1,7 @@
 import DataVault
 import MessagingQueue
 import Synchronization
+import TestSupport
 import Testing
 
 /// A vault that is locked while publishers work.
@@ -30,7 +31,7 @@ import Testing
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     let account = Account()
-    await withTaskGroup(of: Void.self) { group in
+    try await withThrowingTaskGroup(of: Void.self) { group in
       for publisher in 0..<4 {
         group.addTask {
           for number in 0... {
@@ -45,9 +46,10 @@ import Testing
         }
       }
       group.addTask {
-        while account.kept.count < count { await Task.yield() }
+        try await eventually { account.kept.count >= count }
         await vault.lock()
       }
+      try await group.waitForAll()
     }
     #expect(account.codes == Array(repeating: .vaultLocked, count: 4))
     #expect(account.kept.count >= count)

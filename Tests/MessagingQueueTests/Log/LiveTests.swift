@@ -1,4 +1,5 @@
 import MessagingQueue
+import TestSupport
 import Testing
 
 @Suite struct LiveTests {
@@ -78,7 +79,7 @@ import Testing
       return count
     }
     try await engine.publish(["a"], to: channel)
-    try await Task.sleep(for: .milliseconds(50))
+    try await eventually { engine.notifier.waiterCount > 0 }
     reading.cancel()
     #expect(try await reading.value <= 1)
   }
@@ -86,7 +87,7 @@ import Testing
   @Test func `stop() ends a live sequence with stopped`() async throws {
     let sequence = try await engine.messages(of: channel)
     let reading = Task { for try await _ in sequence {} }
-    try await Task.sleep(for: .milliseconds(50))
+    try await eventually { engine.notifier.waiterCount > 0 }
     try await engine.stop()
     #expect(await code { try await reading.value } == .stopped)
     #expect(await code { _ = try await engine.messages(of: channel) } == .stopped)

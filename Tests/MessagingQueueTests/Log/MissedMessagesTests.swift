@@ -6,7 +6,7 @@ import Testing
 /// Live readers of channels whose consumers are faster, so that messages leave the log unread.
 ///
 /// A failing test would wait for ever, hence the time limit.
-@Suite(.timeLimit(.minutes(1))) struct MissedMessagesTests {
+@Suite(.timeLimit(.minutes(10))) struct MissedMessagesTests {
   let plain: PlainEngine
   let engine: MessagingEngine
   let channel = Channel.orders

@@ -62,7 +62,7 @@ struct ModelRun {
   /// Runs operations, several together, and asks the model in the same order.
   private mutating func perform(_ operations: [ModelOperation]) throws -> Bool {
     let results =
-      operations.count == 1
+      try operations.count == 1
       ? operations.map { operation in Result { try queue.wait(operation.work) } }
       : queue.together(operations.map(\.work))
     if operations.count > 1 { history.append("\(operations.count) together:") }

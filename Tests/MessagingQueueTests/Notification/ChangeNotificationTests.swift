@@ -1,4 +1,5 @@
 import MessagingQueue
+import TestSupport
 import Testing
 
 @Suite struct ChangeNotificationTests {
@@ -61,11 +62,11 @@ import Testing
   {
     let sequence = try await engine.changes()
     let reading = Task { for try await _ in sequence {} }
-    try await Task.sleep(for: .milliseconds(20))
+    try await eventually { engine.notifier.waiterCount > 0 }
     reading.cancel()
     try await reading.value
     let stopped = Task { for try await _ in sequence {} }
-    try await Task.sleep(for: .milliseconds(20))
+    try await eventually { engine.notifier.waiterCount > 0 }
     try await engine.stop()
     #expect(await code { try await stopped.value } == .stopped)
   }

@@ -1,5 +1,6 @@
 import MessagingQueue
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct ChangeNotifierTests {
@@ -14,7 +15,7 @@ import Testing
     let notifier = ChangeNotifier()
     let count = notifier.generation
     let waits = (0..<100).map { _ in Task { await notifier.waitForChange(after: count) } }
-    try await untilWaiting(100, notifier)
+    try await eventually { notifier.waiterCount == 100 }
     notifier.notify()
     for wait in waits { #expect(await wait.value == .changed) }
   }
@@ -26,7 +27,7 @@ import Testing
     let forA = Task { await notifier.waitForChange(after: count, in: [a]) }
     let forB = Task { await notifier.waitForChange(after: count, in: [b]) }
     let forAll = Task { await notifier.waitForChange(after: count) }
-    try await untilWaiting(3, notifier)
+    try await eventually { notifier.waiterCount == 3 }
     notifier.notify(in: [a])
     #expect(await forA.value == .changed)
     #expect(await forAll.value == .changed)
@@ -45,7 +46,7 @@ import Testing
     cancelled.cancel()
     #expect(await cancelled.value == .cancelled)
     let stopped = Task { await notifier.waitForChange(after: count) }
-    try await untilWaiting(1, notifier)
+    try await eventually { notifier.waiterCount == 1 }
     notifier.stop()
     #expect(await stopped.value == .stopped)
     #expect(await notifier.waitForChange(after: count) == .stopped)
@@ -81,7 +82,7 @@ import Testing
     transport.refuses = false
     let later = notifier.generation
     let wait = Task { await notifier.waitForChange(after: later) }
-    while transport.listenerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { transport.listenerCount > 0 }
     commits.add(1, ordering: .relaxed)
     try transport.notify()
     #expect(await wait.value == .changed)
@@ -117,10 +118,6 @@ import Testing
     let count = notifier.generation
     notifier.notify()
     #expect(await notifier.waitForChange(after: count) == .changed)
-  }
-
-  private func untilWaiting(_ count: Int, _ notifier: ChangeNotifier) async throws {
-    while notifier.waiterCount < count { try await Task.sleep(for: .milliseconds(1)) }
   }
 
   /// The first wait starts the thread, which wakes waiters when it begins to listen.

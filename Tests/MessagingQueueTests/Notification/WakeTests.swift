@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 @Suite struct WakeTests {
@@ -77,8 +78,7 @@ import Testing
       let count = notifier.generation
       #expect(await notifier.waitForChange(after: count) == .changed)
     }
-    for _ in 0..<1000 where dropped != nil { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(dropped == nil)
+    try await eventually { dropped == nil }
   }
 
   @Test func `a publication wakes waiters before publish() returns`() async throws {

@@ -1,5 +1,6 @@
 import FileRecording
 import GRDB
+import TestSupport
 @testable import MessagingQueue
 import MetricsTestKit
 import Testing
@@ -163,7 +164,7 @@ import Testing
         }
       }
     }
-    while engine.waitingCount < 4 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.waitingCount == 4 }
     gate.open()
     for publication in publications { _ = try await publication.value }
     #expect(await losing.value == .diskFull)
@@ -174,7 +175,7 @@ import Testing
     let (engine, message) = (engine, Message(channel: orders, payload: [1]))
     let gate = WriterGate(engine.pool)
     let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
-    while engine.waitingCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually { engine.waitingCount == 3 }
     gate.open()
     for publication in publications { _ = try await publication.value }
     #expect(try observed.metrics.expectRecorder("datavault_commit_operations").values == [3])

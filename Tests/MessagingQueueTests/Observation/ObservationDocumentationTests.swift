@@ -66,9 +66,7 @@ import Testing
         $0.maintenanceInterval = .milliseconds(1)
       }
       try await engine.publish(Message(channel: .orders, payload: [1]))
-      while !log.messages.contains(where: { $0.contains("maintenance: removed") }) {
-        try await Task.sleep(for: .milliseconds(1))
-      }
+      try await eventually { log.messages.contains { $0.contains("maintenance: removed") } }
       if isLocked { await vault.lock() } else { try await engine.stop() }
     }
     let rows = try ["debug", "info", "notice", "warning"].map { try Self.rows($0) }.joined()

@@ -11,7 +11,7 @@ import VaultCrypto
 
 /// Each cipher, between `MessagingClient` and the stock client of its protocol, through a server that has no key.
 @Suite(
-  .timeLimit(.minutes(5)),
+  .timeLimit(.minutes(10)),
   .enabled(
     if: PubNubClient.python != nil && PusherClient.python != nil,
     "pubnub, or pysher and pusher, are not installed"))
@@ -253,7 +253,7 @@ struct SwiftCipherTests {
       case .swiftToStock:
         async let stock: Void = check("decrypts")
         let (hub, id) = (try #require(server.server.gate.home).pusher, server.open.record.id)
-        try await server.wait { hub.occupancy(of: ours, in: id).subscriptionCount > 0 }
+        try await eventually { hub.occupancy(of: ours, in: id).subscriptionCount > 0 }
         try await publish(to: ours)
         try await stock
       case .stockToSwift:

@@ -12,7 +12,7 @@ import VaultCrypto
 @testable import MessagingServer
 
 /// `MessagingClient`'s client of Pusher's protocol, against this server.
-@Suite(.timeLimit(.minutes(5))) struct SwiftPusherClientTests {
+@Suite(.timeLimit(.minutes(10))) struct SwiftPusherClientTests {
   private typealias Client = MessagingClient.PusherClient
 
   private static func configuration(
@@ -112,11 +112,10 @@ import VaultCrypto
     }
     try await ServerFixture.run { server in
       let without = try Client(Self.configuration(server))
-      let start = ContinuousClock.now
       let missing = await #expect(throws: MessagingClientError.self) {
         try await without.subscribe(to: "private-a")
       }
-      #expect(missing?.code == .unauthenticated && ContinuousClock.now - start < .seconds(1))
+      #expect(missing?.code == .unauthenticated)
       let refused = await #expect(throws: MessagingClientError.self) {
         try await Client(Self.configuration(server, nil, Refusing())).subscribe(
           to: "private-a")

@@ -9,7 +9,7 @@ import VaultCrypto
 @testable import MessagingServer
 
 /// `MessagingClient`'s client of STOMP, against this server, as a stream and as a WebSocket.
-@Suite(.timeLimit(.minutes(5))) struct SwiftSTOMPClientTests {
+@Suite(.timeLimit(.minutes(10))) struct SwiftSTOMPClientTests {
   /// A server, and clients of its open application.
   private struct Setup: Sendable {
     let server: ServerFixture

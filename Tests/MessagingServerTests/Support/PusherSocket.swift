@@ -120,15 +120,8 @@ final class PusherSocket: Sendable {
   func wait<Value>(
     _ what: String, _ find: ([Received]) -> Value?
   ) async throws -> Value {
-    for _ in 0..<6000 {
-      if let value = find(received) { return value }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record("\(what) did not come: \(received.suffix(5))")
-    throw Missing()
+    try await eventually("\(what), not \(received.suffix(5))") { find(received) }
   }
-
-  struct Missing: Error {}
 
   /// Waits for an event, the first with this name.
   func next(_ name: String, on channel: String? = nil) async throws -> String {

@@ -15,7 +15,7 @@ extension ServerFixture {
     let verifier = try store.keys.realm.verifier(for: password, user: name, of: id)
     try await store.put(
       user: name, verifier, roles: Set(try roles.map { try Name($0) }), of: id, replaces: true)
-    try await wait {
+    try await eventually {
       server.gate.home?.directory.verifier(of: name, of: id)?.version == verifier.version
     }
   }
@@ -30,14 +30,6 @@ extension ServerFixture {
     let signer = try await store.signer(of: closed.record.id)
     guard case .token(let token) = try signer.read(text.utf8) else { return }
     try await store.revoke(token.digest, of: closed.record.id, until: token.end)
-  }
-
-  /// Waits until something is so, at most ten seconds or so.
-  func wait(until isSo: () async throws -> Bool) async throws {
-    for _ in 0..<300 {
-      if try await isSo() { return }
-      try await Task.sleep(for: .milliseconds(30))
-    }
   }
 
   /// Status, challenges, body and head of an answer to curl, which takes the password from its standard input.

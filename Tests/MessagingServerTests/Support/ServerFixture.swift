@@ -82,7 +82,7 @@ final class ServerFixture: Sendable {
           closed: try await keys("closed", isOpen: false, isNew: addsApplications, store),
           engine: engine,
           store: store, server: server, vault: vault)
-        try await fixture.waitUntilServing()
+        try await eventually { server.knows(fixture.closed.subscribe) }
         try await body(fixture)
         await group.triggerGracefulShutdown()
       }
@@ -112,9 +112,7 @@ final class ServerFixture: Sendable {
     _ name: String, isOpen: Bool, isNew: Bool, _ store: ApplicationStore
   ) async throws -> Keys {
     if isNew { return try await keys(of: store.addApplication(name, isOpen: isOpen), store) }
-    while try await !store.applications().contains(where: { $0.name == name }) {
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try await eventually { try await store.applications().contains { $0.name == name } }
     return try await keys(of: store.application(named: name), store)
   }
 
@@ -126,38 +124,29 @@ final class ServerFixture: Sendable {
     return Keys(record: record, secretKey: text)
   }
 
-  /// Waits until the server knows the applications.
-  private func waitUntilServing() async throws {
-    for _ in 0..<1000 where !server.knows(closed.subscribe) {
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    try #require(server.knows(closed.subscribe))
-  }
+  /// Makes the server read the changes of its tables now.
+  func refresh() async throws { _ = try await server.gate.home?.refresh() }
 
   /// Opens an application to everyone, and waits until the server knows it.
   func open(_ keys: Keys) async throws {
     try await store.setOpen(true, of: keys.record.id)
-    for _ in 0..<1000 {
-      if try await get("/v2/history/sub-key/\(keys.subscribe)/channel/c").status == 200 { return }
-      try await Task.sleep(for: .milliseconds(10))
+    try await eventually {
+      try await get("/v2/history/sub-key/\(keys.subscribe)/channel/c").status == 200
     }
-    Issue.record("the server does not know that the application is open")
   }
 
   /// Waits until so many subscribers wait for events.
   func waitForPolls(_ count: Int) async throws {
-    for _ in 0..<2000 where server.openPollCount != count {
-      try await Task.sleep(for: .milliseconds(10))
+    try await eventually("\(count) polls, not \(server.openPollCount)") {
+      server.openPollCount == count
     }
-    try #require(server.openPollCount == count)
   }
 
   /// Waits until so many connections are open.
   func waitForConnections(_ count: Int) async throws {
-    for _ in 0..<2000 where server.connections.count != count {
-      try await Task.sleep(for: .milliseconds(10))
+    try await eventually("\(count) connections, not \(server.connections.count)") {
+      server.connections.count == count
     }
-    try #require(server.connections.count == count)
   }
 
   /// A connection that never reads, with little room for what it is sent.
@@ -174,44 +163,16 @@ final class ServerFixture: Sendable {
     answer.firstMatch(of: /^{"t":{"t":"(\d{17})"/)?.output.1
   }
 
-  /// The status and the body of a GET.
-  ///
-  /// - Parameter authority: the file with the certificate that a server with TLS is verified by.
-  func get(
-    _ target: String, authority: String? = nil
-  ) async throws -> (status: Int, text: String) {
-    try await send("GET", target, authority: authority)
+  /// The answer to a GET.
+  func get(_ target: String) async throws -> HTTPRequester.Answer {
+    try await send("GET", target)
   }
 
-  /// The status of a GET whose target is longer than an argument of a program can be.
-  func statusOfLong(_ target: String) async throws -> Int? {
-    let script = """
-      import http.client, sys
-      connection = http.client.HTTPConnection("\(origin)")
-      connection.request("GET", sys.stdin.read())
-      print(connection.getresponse().status)
-      """
-    let program = try await PubNubClient.onBlockingThread {
-      try Program.run("/usr/bin/python3", ["-c", script], input: Array(target.utf8))
-    }
-    return Int(program.text.trimmingCharacters(in: .newlines))
-  }
-
-  /// The status and the body of a request, by a client of its own.
+  /// The answer to a request.
   func send(
-    _ method: String, _ target: String, body: [UInt8] = [], headers: [String] = [],
-    authority: String? = nil
-  ) async throws -> (status: Int, text: String) {
-    var arguments = ["-sS", "--path-as-is", "-g", "-X", method, "-w", "\n%{http_code}"]
-    if let authority { arguments += ["--cacert", authority] }
-    for header in headers { arguments += ["-H", header] }
-    if !body.isEmpty { arguments += ["--data-binary", "@-"] }
-    let all = arguments + [url + target]
-    let program = try await PubNubClient.onBlockingThread {
-      try Program.run("/usr/bin/curl", all, input: body.isEmpty ? nil : body)
-    }
-    var lines = program.text.split(separator: "\n", omittingEmptySubsequences: false)
-    let status = Int(lines.popLast() ?? "") ?? 0
-    return (status, lines.joined(separator: "\n"))
+    _ method: String, _ target: String, body: [UInt8] = [],
+    headers: [(name: String, value: String)] = []
+  ) async throws -> HTTPRequester.Answer {
+    try await HTTPRequester.send(method, target, to: origin, headers: headers, body: body)
   }
 }

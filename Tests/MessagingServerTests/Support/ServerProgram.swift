@@ -35,10 +35,8 @@ final class ServerProgram {
     process.standardOutput = try scratch.writing("output")
     process.standardError = try scratch.writing("log")
     try process.run()
-    var line = ""
-    for _ in 0..<3000 where !line.hasSuffix("\n") {
-      usleep(10_000)
-      line = scratch.contents(of: "output") ?? ""
+    let line = try eventually(scratch.contents(of: "log") ?? "") {
+      scratch.contents(of: "output").flatMap { $0.hasSuffix("\n") ? $0 : nil }
     }
     url = try #require(line.split(whereSeparator: \.isWhitespace).last.map(String.init), "\(line)")
   }

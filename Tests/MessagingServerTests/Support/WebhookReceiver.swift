@@ -5,6 +5,7 @@ import NIOPosix
 import NIOSSL
 import StrictJSON
 import Synchronization
+import TestSupport
 import Testing
 
 /// A server on this machine that takes webhooks, and answers as it is told.
@@ -81,15 +82,13 @@ final class WebhookReceiver: Sendable {
 
   /// Waits until so many events came.
   func waitForEvents(_ count: Int) async throws -> [String] {
-    for _ in 0..<2000 where events.count < count { try await Task.sleep(for: .milliseconds(10)) }
-    try #require(events.count >= count, "\(events)")
+    try await eventually("\(count) events, not \(events)") { events.count >= count }
     return events
   }
 
   /// Waits until so many requests came, also again after the lease of an attempt that was under way.
   func waitForRequests(_ count: Int) async throws {
-    for _ in 0..<6000 where requests.count < count { try await Task.sleep(for: .milliseconds(10)) }
-    try #require(requests.count >= count, "\(requests.count)")
+    try await eventually("\(count) requests, not \(requests.count)") { requests.count >= count }
   }
 
   private final class Handler: ChannelInboundHandler {

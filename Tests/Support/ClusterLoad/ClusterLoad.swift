@@ -241,15 +241,8 @@ final class Node: Sendable {
     settings.syncSeconds = 1
     let cluster = try await Membership.prepareFirst(engine, vault: vault, settings: settings)
     let log = try await makeLog(vault)
-    let end = ContinuousClock.now + .seconds(30)
-    while true {
-      do {
-        try log.log.provision(replicas: 3)
-        break
-      } catch {
-        if ContinuousClock.now > end { throw error }
-        try await Task.sleep(for: .milliseconds(200))
-      }
+    try await eventually("the brokers make the stream\n\(brokers.complaints)") {
+      (try? log.log.provision(replicas: 3)) != nil
     }
     try await Membership.makeFirst(engine, vault: vault, shard: cluster.ring.shard)
     try await vault.set(SecretBytes(zeroCount: 32), kind: .binary, for: "shared")

@@ -19,10 +19,6 @@ package final class PrivateKeyring {
   static let keyringProgram = "/usr/bin/gnome-keyring-daemon"
   package static let secretToolProgram = "/usr/bin/secret-tool"
 
-  package enum Failure: Error {
-    case notReady(String)
-  }
-
   package static let password = "keyring's password"
 
   /// The directory of this test; the store's `vaults` directory is under `home`.
@@ -133,15 +129,14 @@ package final class PrivateKeyring {
   private func wait(
     _ what: String, orError isExpected: (VaultError) -> Bool = { _ in false }
   ) throws {
-    let deadline = ContinuousClock.now + .seconds(120)
-    while true {
+    var failure = ""
+    try eventually("\(what): \(failure)") {
       do throws(VaultError) {
         _ = try store.ids()
-        return
+        return true
       } catch {
-        if isExpected(error) { return }
-        guard ContinuousClock.now < deadline else { throw Failure.notReady("\(what): \(error)") }
-        usleep(20_000)
+        failure = "\(error)"
+        return isExpected(error)
       }
     }
   }

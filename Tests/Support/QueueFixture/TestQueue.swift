@@ -3,6 +3,7 @@ package import FileLayer
 package import GRDB
 package import MessagingQueue
 import Synchronization
+import TestSupport
 
 /// A ``MessagingEngine`` for a test that waits for each operation.
 ///
@@ -32,15 +33,17 @@ package final class TestQueue: Sendable {
   /// Runs operations that wait together, in this order, so that they share a commit.
   package func together<Answer: Sendable>(
     _ bodies: [@Sendable (MessagingEngine) async throws -> Answer]
-  ) -> [Result<Answer, any Error>] {
+  ) throws -> [Result<Answer, any Error>] {
     let leave = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { _ in leave.wait() }
     var calls: [Call<Answer>] = []
-    for body in bodies {
-      calls.append(begin(body))
-      while engine.waitingCount < calls.count { usleep(50) }
+    do {
+      defer { leave.signal() }
+      for body in bodies {
+        calls.append(begin(body))
+        try eventually { engine.waitingCount >= calls.count }
+      }
     }
-    leave.signal()
     return calls.map { call in Result { try call.wait() } }
   }
 

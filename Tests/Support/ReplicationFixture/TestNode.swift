@@ -145,29 +145,6 @@ package func replicatedRows(_ pool: DatabasePool) async throws -> [String] {
   }
 }
 
-/// Waits until something holds.
-package func eventually(
-  within limit: Duration = .seconds(60), _ what: @autoclosure () -> String,
-  _ body: () async throws -> Bool
-) async throws {
-  let end = ContinuousClock.now + limit
-  var lookCount = 1
-  while try await !body() {
-    // Other tests can have had all threads for a while.
-    if ContinuousClock.now > end, lookCount >= 100 { throw TimeoutError(what: what()) }
-    lookCount += 1
-    try await Task.sleep(for: .milliseconds(10))
-  }
-}
-
-package struct TimeoutError: Error, CustomStringConvertible {
-  package let what: String
-
-  package init(what: String) { self.what = what }
-
-  package var description: String { "not in time: \(what)" }
-}
-
 extension Channel {
   package static var orders: Channel {
     guard let channel = try? Channel("orders") else { preconditionFailure("a valid name") }
