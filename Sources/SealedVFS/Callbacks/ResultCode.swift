@@ -2,8 +2,12 @@ internal import CSQLite
 internal import VaultCrypto
 
 /// A result code by which SQLite learns that a call failed: <https://sqlite.org/rescode.html>.
-struct ResultCode: Error {
+struct ResultCode: Error, CustomStringConvertible {
   let value: Int32
+
+  var description: String {
+    unsafe sqlite3_errstr(value).map { unsafe String(cString: $0) } ?? "result code \(value)"
+  }
 
   init(_ value: Int32) {
     self.value = value
@@ -32,6 +36,23 @@ struct ResultCode: Error {
       FaultLog.record(SealedDatabaseError(error, path: ""))
       throw ResultCode(SQLITE_NOMEM)
     }
+  }
+}
+
+extension SealedDatabaseError {
+  /// Makes the error for a failed call of the underlying VFS on the file at `path`.
+  init(_ error: ResultCode, path: String) {
+    let isBusy = error.value & 0xFF == SQLITE_BUSY
+    self.init(
+      isBusy ? .busy : .inputOutput, path: path, detail: isBusy ? nil : error.description,
+      underlying: error)
+  }
+
+  /// Whether memory ran out, which says nothing about the file.
+  ///
+  /// Once a cipher exists, OpenSSL fails only when it runs out of memory.
+  var isOutOfMemory: Bool {
+    underlying is CryptoError || (underlying as? ResultCode)?.value == SQLITE_NOMEM
   }
 }
 

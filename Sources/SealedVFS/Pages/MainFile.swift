@@ -63,7 +63,7 @@ internal import VaultCrypto
         return try identify(present)
       }
       guard error.code == .inputOutput else { throw record(error, SQLITE_NOTADB) }
-      throw record(error, error.underlying is CryptoError ? SQLITE_NOMEM : SQLITE_IOERR_READ)
+      throw record(error, error.isOutOfMemory ? SQLITE_NOMEM : SQLITE_IOERR_READ)
     }
     if header != keys.header {
       keys = try ResultCode.translatingCryptoErrors(

@@ -124,8 +124,7 @@ public final class KeyRegistration: Sendable {
     }
     if let found = fault(reportedAs: result) { return found }
     if result & 0xFF == SQLITE_READONLY { return SealedDatabaseError(.readOnly, path: path) }
-    let message = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
-    return SealedDatabaseError(.inputOutput, path: path, detail: message)
+    return SealedDatabaseError(ResultCode(result), path: path)
   }
 }
 

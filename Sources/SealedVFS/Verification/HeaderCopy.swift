@@ -64,9 +64,7 @@ struct HeaderCopy {
     let page = Scratch(byteCount: PageLayout.byteCount)
     let byteCount = record == .page ? PageLayout.byteCount : JournalLayout.sealedByteCount
     guard try offset + Int64(byteCount) <= file.byteCount() else { return nil }
-    guard unsafe file.read(sealed.pointer, byteCount, at: offset) else {
-      throw SealedDatabaseError(.inputOutput, path: file.path)
-    }
+    try unsafe file.readAll(byteCount, into: sealed.pointer, at: offset)
     do throws(CryptoError) {
       let cipher = try PageCipher(companion.role, key: key, header: header)
       switch record {
@@ -118,7 +116,7 @@ struct HeaderCopy {
           sealed.pointer, sealed.byteCount, at: PageLayout.offset(ofPage: number))
       } catch {
         if error.isShortRead { return false }
-        throw SealedDatabaseError(.inputOutput, path: path)
+        throw SealedDatabaseError(error, path: path)
       }
       let isOpen = try unsafe translatingCryptoErrors(
         at: path, cipher.open(sealed.pointer, number: number, into: page.pointer))
@@ -149,9 +147,8 @@ struct Companion {
     var missing = Set(1...pageCount)
     var openedCount = 0
     try forEachPage(in: 1...pageCount) { (number, offset) throws(SealedDatabaseError) in
-      guard missing.contains(number),
-        unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset)
-      else { return false }
+      guard missing.contains(number) else { return false }
+      try unsafe file.readAll(PageLayout.byteCount, into: sealed.pointer, at: offset)
       openedCount += 1
       let isOpen = try unsafe translatingCryptoErrors(
         at: file.path, cipher.open(sealed.pointer, number: number, into: page.pointer))

@@ -22,15 +22,18 @@ internal import CSQLite
     _ path: String, _ flags: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>,
     exists: Bool = false
   ) throws(SealedDatabaseError) {
-    var isThere: Int32 = 0
-    let looked = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
-    if !exists && looked == SQLITE_OK && isThere == 0 { return nil }
+    if !exists {
+      var isThere: Int32 = 0
+      let result = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
+      guard result == SQLITE_OK else { throw SealedDatabaseError(ResultCode(result), path: path) }
+      if isThere == 0 { return nil }
+    }
     if flags & SQLITE_OPEN_MAIN_DB == 0, unsafe BaseFile.isNoRegularFile(path) {
       throw .notRegularFile(path, of: path)
     }
     // Without a name, "unix" would open a temporary file.
     guard let name = unsafe sqlite3_create_filename(path, "", "", 0, nil) else {
-      throw SealedDatabaseError(.inputOutput, path: path, detail: "out of memory")
+      throw SealedDatabaseError(ResultCode(SQLITE_NOMEM), path: path)
     }
     unsafe self.name = name
     unsafe base = BaseFile(vfs)
@@ -40,7 +43,9 @@ internal import CSQLite
     let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, flags, &granted)
     canLockExclusively = granted & SQLITE_OPEN_READWRITE != 0
     guard result == SQLITE_OK else {
-      throw SealedDatabaseError(.inputOutput, path: path, detail: "it cannot be opened for reading")
+      throw SealedDatabaseError(
+        .inputOutput, path: path, detail: "it cannot be opened for reading",
+        underlying: ResultCode(result))
     }
   }
 
@@ -63,11 +68,7 @@ internal import CSQLite
     do throws(ResultCode) {
       return try step()
     } catch {
-      let isBusy = error.value & 0xFF == SQLITE_BUSY
-      throw SealedDatabaseError(
-        isBusy ? .busy : .inputOutput, path: path,
-        detail: isBusy ? nil : unsafe sqlite3_errstr(error.value).map { unsafe String(cString: $0) }
-      )
+      throw SealedDatabaseError(error, path: path)
     }
   }
 
@@ -85,6 +86,15 @@ internal import CSQLite
       return true
     } catch {
       return false
+    }
+  }
+
+  /// Reads bytes that lie within the file.
+  func readAll(
+    _ byteCount: Int, into target: UnsafeMutableRawPointer, at offset: Int64
+  ) throws(SealedDatabaseError) {
+    try translating { () throws(ResultCode) in
+      try unsafe base.read(target, byteCount, at: offset)
     }
   }
 
