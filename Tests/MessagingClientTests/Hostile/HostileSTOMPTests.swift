@@ -88,12 +88,14 @@ extension HostileTests {
       } _: { server in
         let client = try Self.client(server)
         let subscription = try await client.subscribe(to: destination)
-        var last = -1
+        var last = 0
+        var unchangedCount = 0
         // It stands still when all buffers on the way are full.
         try await eventually {
-          try await Task.sleep(for: .milliseconds(200))
-          defer { last = sent.withLock { $0 } }
-          return last > 0 && last == sent.withLock { $0 }
+          let count = sent.withLock { $0 }
+          unchangedCount = count == last ? unchangedCount + 1 : 0
+          last = count
+          return last > 0 && unchangedCount == 50
         }
         #expect(last < 48 << 20)
         server.stop()
