@@ -266,12 +266,14 @@ import VaultCrypto
       _ = try await post(server, #"{"name":"name1","channel":"channel1","data":"pay1oad"}"#)
       _ = try await socket.next("name1")
       _ = try await get(server, "channels/channel1")
-      await writer.flush(within: .seconds(60))
-      let log = folder.contents(of: "log") ?? ""
-      let everything = log + registry.text
-      for route in [Route.pusherConnection, .pusherEvents, .pusherChannel] {
-        #expect(log.contains(#""route":"\#(route.rawValue)""#))
+      let routes = [Route.pusherConnection, .pusherEvents, .pusherChannel]
+      // The line of a request follows its answer.
+      let log = try await eventually {
+        await writer.flush(within: .seconds(60))
+        let log = folder.contents(of: "log") ?? ""
+        return routes.allSatisfy { log.contains(#""route":"\#($0.rawValue)""#) } ? log : nil
       }
+      let everything = log + registry.text
       #expect(log.contains(#""application":\#(server.open.record.id),"status":101"#))
       #expect(everything.contains("datavault_server_messages_published_total 1"))
       for word in ["channel1", "name1", "pay1oad", server.open.subscribe, "auth_"] {
