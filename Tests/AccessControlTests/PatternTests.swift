@@ -49,8 +49,8 @@ import Testing
   func `a hostile pattern on a long name takes milliseconds`(pattern: String) throws {
     let compiled = try NamePattern(pattern)
     let name = String(repeating: "a", count: 199) + "!"
-    let duration = ContinuousClock().measure { #expect(!compiled.matches(name)) }
-    #expect(duration < .seconds(2))
+    let time = processorTime { #expect(!compiled.matches(name)) }
+    #expect(time < .seconds(2))
   }
 
   @Test(.enabled(if: PubNubReader.isAvailable, PubNubReader.reason))

@@ -248,9 +248,9 @@ import VaultCrypto
   @Test func `a request with a hundred ambiguous values costs no more than 64 codes`() throws {
     let query = (0..<100).map { "own\($0)=x%20y" }.joined(separator: "&")
     let target = "/x?\(query)&\(time)&signature=v2.\(String(repeating: "A", count: 43))"
-    let begin = ContinuousClock.now
-    #expect(try verify(target) == .mismatch)
-    let duration = ContinuousClock.now - begin
+    var found: RequestSignature?
+    let duration = try processorTime { found = try verify(target) }
+    #expect(found == .mismatch)
     #expect(duration < .seconds(2))
   }
 

@@ -61,6 +61,7 @@ import Testing
     _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
     let child = try home.start("set", "messaging", "slow", descriptors: [0: .inherited(ends[0])])
     close(ends[0])
+    // Nothing shows that the command has found no input yet.
     usleep(1_000_000)
     #expect(write(ends[1], "late", 4) == 4)
     close(ends[1])

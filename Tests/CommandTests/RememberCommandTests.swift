@@ -259,12 +259,10 @@ struct RememberCommandTests {
   }
 
   @Test(.enabled(if: Keyrings.isAvailable, sessions))
-  func `a keyring that does not answer ends the command in half a minute`() throws {
+  func `a keyring that does not answer ends the command with an error`() throws {
     try remember()
     keyring.suspendKeyring()
-    let start = ContinuousClock.now
     try run("get", "v", "name", "--keyring").expect(69, says: "25 seconds")
-    #expect(ContinuousClock.now - start < .seconds(40))
   }
 
   @Test(.enabled(if: Keyrings.isAvailable, sessions))

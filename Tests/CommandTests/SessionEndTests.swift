@@ -25,10 +25,11 @@ struct SessionEndTests {
   }
 
   @Test func `lock stops a running engine that uses the session`() throws {
-    let home = try unlocked(for: "60s")
+    let home = try unlocked(for: "600s")
     let publisher = try publishedOne(home)
+    #expect(publisher.hasDatabaseOpen)
     #expect(try home.run("lock", "messaging").status == 0)
-    usleep(1_000_000)
+    try eventually("the engine stops") { !publisher.hasDatabaseOpen }
     publisher.publish("two")
     #expect(publisher.finish() == 77)
     #expect(publisher.errors.contains("the messaging vault was locked"))
@@ -36,11 +37,12 @@ struct SessionEndTests {
   }
 
   @Test func `a running engine continues after its session expires`() throws {
-    // Long enough for the process to start on a busy machine.
-    let home = try unlocked(for: "5s")
+    let home = try unlocked(for: "600s")
     let publisher = try publishedOne(home)
+    #expect(try home.unlocked("unlock", "messaging", "--for", "2s").status == 0)
     try eventually { try home.run("items", "messaging").status == 77 }
-    usleep(600_000)
+    // Nothing shows that the publisher has noticed the end of its session.
+    usleep(2_000_000)
     publisher.publish("two")
     #expect(publisher.finish() == 0)
     #expect(publisher.errors.contains("without a rollback anchor"), "\(publisher.errors)")
@@ -48,10 +50,14 @@ struct SessionEndTests {
   }
 
   @Test func `lock does not affect an engine that has the password`() throws {
-    let home = try unlocked(for: "60s")
+    let home = try unlocked(for: "600s")
     let publisher = try publishedOne(home, ["--password-file", home.passwordFile])
+    let other = try Publisher(home, ["other"])
+    other.publish("one")
+    try other.report(1)
+    #expect(other.hasDatabaseOpen)
     #expect(try home.run("lock", "messaging").status == 0)
-    usleep(600_000)
+    try eventually("the engine with the session stops") { !other.hasDatabaseOpen }
     publisher.publish("two")
     #expect(publisher.finish() == 0)
     #expect(try received(home) == "one\ntwo\n")

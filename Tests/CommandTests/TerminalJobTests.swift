@@ -14,6 +14,15 @@ import Testing
     return text?.split(separator: ") ").last?.first
   }
 
+  /// Waits until a process waits for the lock of its terminal: see proc_locks(5).
+  private func waitForLock(of process: pid_t, _ check: () throws -> Void = {}) throws {
+    let wait = try Regex("-> FLOCK .* \(process) ")
+    try eventually("the process waits for its turn") {
+      try check()
+      return try ProcFile.text("/proc/locks").firstMatch(of: wait) != nil
+    }
+  }
+
   @Test func `a stopped question turns the echo on, and asks again when it continues`() throws {
     let (user, child) = try bench.start(
       ["queue", "receive", "c"], through: TerminalFixture.job + [bench.files.path("id")])
@@ -45,8 +54,9 @@ import Testing
     defer { close(other) }
     try #require(flock(other, LOCK_EX) == 0)
     kill(id, SIGCONT)
-    usleep(200_000)
+    try waitForLock(of: id)
     user.press("for the other\n")
+    // Nothing shows that the question leaves the line to the other command.
     usleep(500_000)
     var line = [UInt8](repeating: 0, count: 100)
     var entry = pollfd(fd: other, events: Int16(POLLIN), revents: 0)
@@ -65,12 +75,9 @@ import Testing
     defer { close(holder) }
     try #require(flock(holder, LOCK_EX) == 0)
     let child = try bench.start(["items", "messaging"], at: user)
-    // See proc_locks(5).
-    let wait = try Regex("-> FLOCK .* \(child.id) ")
-    try eventually {
+    try waitForLock(of: child.id) {
       user.readOutput()
       try #require(user.seen.isEmpty, "it did not wait")
-      return try ProcFile.text("/proc/locks").firstMatch(of: wait) != nil
     }
     flock(holder, LOCK_UN)
     try user.answer("Password of vault messaging: ", with: TestHome.password)

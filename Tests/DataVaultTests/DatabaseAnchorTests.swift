@@ -76,12 +76,14 @@ import VaultCrypto
   @Test func `lock() waits for a limited time, and not for released dependents`() async throws {
     let vault = try await boundVault()
     do {
+      // It does not end within the test.
       let gone = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }
       withExtendedLifetime(gone) {}
     }
     await vault.lock()
     #expect(await vault.isLocked)
     try await vault.unlock(with: credentials("right"))
+    // It does not end within the test.
     let slow = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }
     await vault.lock(because: .request, closingTimeout: .milliseconds(10))
     #expect(await vault.isLocked)

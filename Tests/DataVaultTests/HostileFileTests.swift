@@ -80,23 +80,11 @@ import VaultCrypto
     }
   }
 
-  /// The processor time of this thread, which other load does not affect.
-  private func cost(_ body: () throws -> Void) rethrows -> Duration {
-    func now() -> Duration {
-      var time = timespec()
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-      return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
-    let start = now()
-    try body()
-    return now() - start
-  }
-
   @Test(arguments: Bulk.allCases)
   func `parsing time grows linearly with the text`(bulk: Bulk) throws {
     func cost(_ count: Int) -> Duration {
       let file = VaultFileBuilder.seal(bulk.head(count))
-      return self.cost {
+      return processorTime {
         #expect(throws: FormatFault.self) { _ = try VaultFile(parsing: file) }
       }
     }
@@ -116,7 +104,7 @@ import VaultCrypto
     }
     func cost(_ count: Int) throws -> Duration {
       let text = text(count)
-      return try self.cost {
+      return try processorTime {
         let read = try VaultContents(parsing: text.span.bytes)
         #expect(read.items.entries.count == count)
       }

@@ -28,6 +28,7 @@ import Testing
         let before = traffic.answered.count
         try daemon.wait { traffic.answered.count > before }
       }
+      // The kill comes at a random moment.
       usleep(UInt32(random.next(300_000)))
       daemon.killEverything()
       #expect(daemon.waitForEnd() == 128 + SIGKILL)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -73,14 +74,17 @@ import Testing
         program == "Jobs" ? try Daemon(jobsIn: spool) : try Daemon(spool).whenDelivering()
       try daemon.wait { (try? Client(spool.socket)) != nil }
       let threads = DispatchGroup()
+      let count = Mutex(0)
       for _ in 0..<2 {
         threads.enter()
         Thread.detachNewThread {
-          while daemon.isRunning { _ = try? Client(spool.socket) }
+          while daemon.isRunning {
+            if (try? Client(spool.socket)) != nil { count.withLock { $0 += 1 } }
+          }
           threads.leave()
         }
       }
-      usleep(50_000)
+      try daemon.wait { count.withLock { $0 } >= 20 }
       #expect(daemon.stop() == 0, "\(daemon.errors.suffix(300))")
       threads.wait()
     }

@@ -89,7 +89,7 @@ struct BrokerSecrecyTests {
     for index in 0..<20 {
       let delivery = try #require(
         try await nodes[index % 2].engine.receive(
-          from: channel, for: consumer, lease: .seconds(4), waitingUpTo: .seconds(60)
+          from: channel, for: consumer, lease: .seconds(10), waitingUpTo: .seconds(60)
         ).first)
       if index == 10 {
         try await nodes[index % 2].engine.release(delivery.token, reason: try text("payload"))
@@ -120,7 +120,10 @@ struct BrokerSecrecyTests {
           shard, member: UInt128(index + 1), at: folder.path("\(index).db"),
           addresses: [proxy.address],
           tables: "CREATE TABLE server_user(id INTEGER PRIMARY KEY, name TEXT) STRICT"
-        ) { $0.serverTables = ["server_user"] })
+        ) {
+          $0.serverTables = ["server_user"]
+          $0.ownership.longestLease = .seconds(10)
+        })
     }
     try await work(at: nodes)
     try await expectEqual(nodes[0], nodes[1])

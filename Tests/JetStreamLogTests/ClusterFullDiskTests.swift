@@ -41,6 +41,7 @@ struct ClusterFullDiskTests {
       if (try? log.status().leader == cluster.name(of: 0)) == isFirst { return true }
       try await RawClient(cluster.port(of: 1)).request(
         "$JS.API.STREAM.LEADER.STEPDOWN.\(log.names.stream)", "")
+      // Nothing shows that an election has ended.
       try await Task.sleep(for: .milliseconds(500))
       return false
     }

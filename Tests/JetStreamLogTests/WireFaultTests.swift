@@ -116,6 +116,7 @@ struct WireFaultTests {
             if (try? await node.engine.publish(messages)) != nil {
               witness.state.withLock { $0.acknowledged.append(text) }
             }
+            // Publications come one after the other, not in one record.
             try await Task.sleep(for: .milliseconds(20))
           }
         }
@@ -170,7 +171,9 @@ struct WireFaultTests {
 
     for network in networks { network.setFaulty(true) }
     let faults = Task {
+      // Faults last for a while, and on a loaded machine until there are some.
       try await Task.sleep(for: .seconds(3))
+      try await eventually("faults") { networks.map(\.faultCount).reduce(0, +) > 2 }
       for network in networks { network.setFaulty(false) }
     }
     let workers = startWorkers(on: nodes, witness)
@@ -211,7 +214,8 @@ struct WireFaultTests {
   /// - Parameter check: returns false to have it deceived again: a node that reads at the leader at that time is not.
   private func deceive(
     _ body: @escaping @Sendable (WireMessage, _ earlier: WireMessage) -> WireMessage,
-    _ check: (_ deceived: ClusterNode, _ other: ClusterNode) async throws -> Bool
+    _ check: (_ deceived: ClusterNode, _ other: ClusterNode, _ isSent: () -> Bool) async throws ->
+      Bool
   ) async throws {
     let shard = try Self.shard()
     let direct = try await shard.provisioned(replicas: 1)
@@ -239,7 +243,7 @@ struct WireFaultTests {
       try await publish("late\(round)-", 30, on: [other], witness)
       left.withLock { $0.count = 10 }
       proxy.hold(false)
-      isDone = try await check(deceived, other)
+      isDone = try await check(deceived, other) { left.withLock { ($0.count ?? 10) <= 0 } }
     }
     #expect(isDone)
     #expect(left.withLock { $0.count ?? 10 } <= 0)
@@ -250,8 +254,10 @@ struct WireFaultTests {
   @Test func `a record that was changed on its way to one node is read again`() async throws {
     try await deceive { message, _ in
       message.changing(bit: 8_000)
-    } _: { deceived, other in
-      try await Task.sleep(for: .seconds(2))
+    } _: { deceived, other, isSent in
+      try await eventually("the changed record is sent") { isSent() }
+      // What is published now is behind it.
+      try await other.publish(["behind it"], Witness())
       try await expectEqual(deceived, other)
       #expect(try await deceived.texts().contains("kept late0-0-29"))
       #expect(deceived.alarm == nil && other.alarm == nil)
@@ -262,7 +268,7 @@ struct WireFaultTests {
   @Test func `an earlier record in the place of another is told by the digests`() async throws {
     try await deceive { message, earlier in
       message.carrying(earlier) ?? message
-    } _: { deceived, other in
+    } _: { deceived, other, _ in
       // A node that was not deceived does not stop.
       let end = ContinuousClock.now + .seconds(5)
       try await eventually {

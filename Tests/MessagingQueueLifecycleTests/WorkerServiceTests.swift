@@ -229,6 +229,7 @@ import VaultedDatabase
     Worker(channel, concurrency: concurrency) { [log] _ in
       log.note("begin")
       do {
+        // Only a cancellation ends it.
         try await Task.sleep(for: .seconds(600))
       } catch {
         log.note("cancelled")
@@ -276,6 +277,7 @@ import VaultedDatabase
     let worker = Worker(channel, concurrency: 1) { job in
       log.note("begin \(job.delivery.string ?? "")")
       try await eventually { Task.isShuttingDownGracefully }
+      // A shutdown that does not wait ends before.
       try await Task.sleep(for: .milliseconds(50))
       log.note("end")
     }
@@ -297,6 +299,7 @@ import VaultedDatabase
     let (vault, log) = (try await makeVault(), log)
     let worker = Worker(channel) { _ in
       log.note("begin")
+      // Only a cancellation ends it.
       try await Task.sleep(for: .seconds(600))
     }
     try await withGroup([worker], vault) {
@@ -316,7 +319,7 @@ import VaultedDatabase
     let worker = waitingWorker()
     let error = await #expect(throws: EngineError.self) {
       try await withGroup([worker], vault) {
-        $0.lease = .milliseconds(300)
+        $0.lease = .seconds(1)
       } _: { _, messages, _ in
         try await publish(["one"], messages)
         try await log.wait(for: "begin")
@@ -327,10 +330,12 @@ import VaultedDatabase
       }
     }
     #expect(error?.code == .vaultLocked)
+    // On a loaded machine a lease can end before the lock.
+    let count = log.all.count { $0 == "begin" }
     try await vault.unlock(with: credentials("long secret"))
     try await after(vault) { engine in
       let again = try await engine.receive(from: channel, waitingUpTo: .seconds(60))
-      #expect(again.map(\.attempt) == [2])
+      #expect(again.map(\.attempt) == [count + 1])
     }
   }
 

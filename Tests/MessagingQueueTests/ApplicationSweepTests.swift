@@ -1,6 +1,7 @@
 import FileRecording
 import GRDB
 @testable import MessagingQueue
+import TestSupport
 import Testing
 
 /// The channels of the application `shop`, beside those of others.
@@ -276,7 +277,7 @@ import Testing
       return try await iterator.next()?.text
     }
     try await engine.publish(["x"], to: orders)
-    try await Task.sleep(for: .milliseconds(100))
+    try await eventually("the reader waits") { engine.notifier.waiterCount > 0 }
     try await sweep()
     #expect(try plain.number("SELECT count(*) FROM channel") == 1)
     try await engine.publish(["here"], to: quiet)

@@ -33,6 +33,7 @@ final class EngineHome: Sendable {
     parameters.closingTimeout = .seconds(600)
     parameters.now = { [time] in time.now }
     parameters.sinceBoot = { [time] in time.sinceBoot }
+    // Its clocks stand still.
     parameters.sleep = { _ in try await Task.sleep(for: .seconds(3600)) }
     home = DataVaultHome(
       scratch.path, store: store, fileSystem: LinuxFileSystem(),

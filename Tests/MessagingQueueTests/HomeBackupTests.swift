@@ -89,7 +89,8 @@ import VaultedDatabase
       }
     }
     for round in 0..<5 {
-      try await Task.sleep(for: .milliseconds(20))
+      let last = acknowledged.withLock { $0.count }
+      try await eventually("another publication") { acknowledged.withLock { $0.count } > last }
       let path = scratch.path.appending("backup-\(round)")
       let before = acknowledged.withLock { $0 }
       let made = try await HomeBackup.make(of: place.home, vault: vault, at: path)

@@ -98,7 +98,7 @@ import Testing
       await code { try await access.write { try $0.execute(sql: "CREATE TABLE late (x)") } }
     }
     await wait(for: checked)
-    // A write without a check at its turn comes to the connection's queue in this time.
+    // Nothing shows that the write is in the connection's queue, where it would check nothing more.
     try await Task.sleep(for: .milliseconds(300))
     isStopping.withLock { $0 = true }
     gate.open()

@@ -37,6 +37,13 @@ struct SessionStartTests {
     _ = try? await VaultSession.end(.messaging, in: home.store)
   }
 
+  /// Waits until an engine of the home waits for an unlock.
+  private func waitForWaitingStart() async throws {
+    try await eventually("a start that waits") {
+      try await SessionProcess.all(.messaging, in: home.store).contains { !$0.isServing }
+    }
+  }
+
   private func startCode(waiting: Duration = .zero) async -> EngineError.Code? {
     let configuration = EngineConfiguration { $0.unlockTimeout = waiting }
     return await code { try await MessagingEngine.start(home, configuration: configuration).stop() }
@@ -97,7 +104,7 @@ struct SessionStartTests {
         try await engine.stop()
         return now
       }
-      try await Task.sleep(for: .milliseconds(400))
+      try await waitForWaitingStart()
       let unlock = ContinuousClock.now
       try await vault.openSession(for: .seconds(3600))
       let started = try await start.value
@@ -110,7 +117,7 @@ struct SessionStartTests {
     try await withHome { _ in
       let (home, waiting) = (home, EngineConfiguration { $0.unlockTimeout = .seconds(3600) })
       let start = Task { try await MessagingEngine.start(home, configuration: waiting) }
-      try await Task.sleep(for: .milliseconds(100))
+      try await waitForWaitingStart()
       start.cancel()
       await #expect(throws: EngineError.self) { _ = try await start.value }
     }

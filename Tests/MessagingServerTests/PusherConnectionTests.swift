@@ -79,8 +79,8 @@ import VaultCrypto
       let before = try await PusherSocket.connect(server, server.open)
       await server.vault.lock()
       #expect(try await before.closeCode() == 4100)
-      let during = try await PusherSocket.open(server, "/app/\(server.open.subscribe)?protocol=7")
       let start = ContinuousClock.now
+      let during = try await PusherSocket.open(server, "/app/\(server.open.subscribe)?protocol=7")
       #expect(try await during.closeCode() == 4100)
       #expect(during.texts.count == 1)
       #expect(ContinuousClock.now - start > .seconds(3))

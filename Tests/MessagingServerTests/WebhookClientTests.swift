@@ -148,7 +148,8 @@ import VaultCrypto
       try await post(to: "https://example.com") {
         $0.attemptTime = .milliseconds(300)
         $0.resolver = { _ in
-          try await Task.sleep(for: .seconds(3))
+          // The lookup is slow on purpose.
+          try await Task.sleep(for: .seconds(600))
           return []
         }
       }

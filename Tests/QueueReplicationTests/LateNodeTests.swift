@@ -2,6 +2,7 @@ import MessagingQueue
 import QueueReplication
 import Replication
 import ReplicationFixture
+import Synchronization
 import TestSupport
 import Testing
 
@@ -16,11 +17,11 @@ import Testing
     init(requestPatience: Duration = .seconds(20)) async throws {
       shard = try TestShard()
       func change(_ configuration: inout NodeConfiguration) {
-        configuration.ownership.longestLease = .seconds(8)
+        TestShard.lengthenLeases(&configuration)
         configuration.requestPatience = requestPatience
       }
       let owner = try await TestNode(shard, member: 1, change)
-      try await eventually("an owner") { owner.node.isOwner }
+      try await owner.becomeOwner()
       self.owner = owner
       late = try await TestNode(shard, member: 2, change)
       try await late.engine.addConsumer(.default, of: .orders)
@@ -32,6 +33,11 @@ import Testing
       try await owner.engine.publish(Message("one"))
     }
 
+    /// Waits until the owner has leased a message to the late node.
+    func waitForLease() async throws {
+      try await eventually("a lease") { shard.exchange.answeredCount > 0 }
+    }
+
     func stop() async {
       await late.stop()
       await owner.stop()
@@ -39,19 +45,19 @@ import Testing
   }
 
   @Test func `an extension that the owner does not answer loses no lease`() async throws {
-    let nodes = try await Nodes(requestPatience: .seconds(1))
+    let nodes = try await Nodes(requestPatience: .seconds(2))
     try await nodes.owner.engine.publish(Message("one"))
     let delivery = try #require(
       try await nodes.late.engine.receive(
-        from: .orders, lease: .seconds(8), waitingUpTo: .seconds(60)
+        from: .orders, lease: .seconds(20), waitingUpTo: .seconds(60)
       ).first)
     nodes.shard.exchange.setLoss { _, _ in true }
     let error = await #expect(throws: EngineError.self) {
-      try await nodes.late.engine.extend(delivery.token, by: .seconds(8))
+      try await nodes.late.engine.extend(delivery.token, by: .seconds(20))
     }
     #expect(error?.code == .busy && error?.hint != nil)
     nodes.shard.exchange.setLoss(nil)
-    try await nodes.late.engine.extend(delivery.token, by: .seconds(8))
+    try await nodes.late.engine.extend(delivery.token, by: .seconds(20))
     try await nodes.late.engine.acknowledge(delivery.token)
     await nodes.stop()
   }
@@ -59,7 +65,12 @@ import Testing
   @Test func `a node that is behind gives leases back before they end`() async throws {
     let nodes = try await Nodes()
     try await nodes.publishUnread()
-    #expect(try await nodes.late.engine.receive(from: .orders, lease: .seconds(1)) == [])
+    let receiver = Task {
+      try await nodes.late.engine.receive(from: .orders, lease: .seconds(600))
+    }
+    try await nodes.waitForLease()
+    nodes.late.time.advance(by: .seconds(300))
+    #expect(try await receiver.value == [])
     // No attempt is counted.
     let delivery = try await nodes.owner.engine.receive(
       from: .orders, lease: .seconds(1), waitingUpTo: .seconds(60)
@@ -71,15 +82,16 @@ import Testing
   @Test func `a receiver that leaves does not wait until its node has the message`() async throws {
     let nodes = try await Nodes()
     try await nodes.publishUnread()
+    let hasReturned = Mutex(false)
     let receiver = Task {
-      try await nodes.late.engine.receive(from: .orders, lease: .seconds(8))
+      defer { hasReturned.withLock { $0 = true } }
+      return try await nodes.late.engine.receive(from: .orders, lease: .seconds(600))
     }
-    try await Task.sleep(for: .milliseconds(100))
-    let start = ContinuousClock.now
+    try await nodes.waitForLease()
     receiver.cancel()
+    // It would wait for half of the lease.
+    try await eventually("it returns") { hasReturned.withLock { $0 } }
     #expect(try await receiver.value == [])
-    // Half of the lease is 4 s.
-    #expect(ContinuousClock.now - start < .seconds(3))
     let delivery = try await nodes.owner.engine.receive(
       from: .orders, lease: .seconds(1), waitingUpTo: .seconds(60)
     ).first

@@ -54,6 +54,7 @@ final class NodeSoak: Sendable {
       }
       group.addTask { try await self.operate(self.random(200)) }
       group.addTask { try await self.disturb(self.random(300)) }
+      // The length of the soak.
       try await Task.sleep(for: settings.duration)
       isOver.store(true, ordering: .relaxed)
       try await group.waitForAll()
@@ -180,6 +181,7 @@ final class NodeSoak: Sendable {
   }
 
   func pause(_ milliseconds: ClosedRange<Int>, _ random: inout SeededRandom) async throws {
+    // Clients and faults come at random moments.
     try await Task.sleep(for: .milliseconds(Int.random(in: milliseconds, using: &random)))
   }
 
@@ -205,26 +207,20 @@ final class NodeSoak: Sendable {
     for node in running {
       node.log.setCutOff(false)
       // A node writes of itself all the time.
-      let left = try await outbox(of: node)
-      try await eventually("all in the log") { try await outbox(of: node).isDisjoint(with: left) }
-    }
-  }
-
-  /// The records in a node's outbox.
-  private func outbox(of node: TestNode) async throws -> Set<String> {
-    try await node.pool.read {
-      try String.fetchSet($0, sql: "SELECT hex(author) || ' ' || number FROM replication_outbox")
+      let left = try await node.outbox()
+      try await eventually("all in the log") { try await node.outbox().isDisjoint(with: left) }
     }
   }
 
   private func judgeRows(_ running: [TestNode]) async throws {
     try await eventually("nodes at the end of the log") {
-      // Nothing comes any more: what was read is being applied.
       shard.log.setDown(true)
+      // Nothing comes any more: what was read is being applied.
       try await Task.sleep(for: .milliseconds(50))
       let last = shard.log.firstSequence + UInt64(shard.log.count) - 1
       if running.allSatisfy({ $0.node.position == last }) { return true }
       shard.log.setDown(false)
+      // The nodes read what has come.
       try await Task.sleep(for: .milliseconds(200))
       return false
     }

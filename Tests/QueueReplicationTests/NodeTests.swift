@@ -78,7 +78,9 @@ import Testing
   @Test func `a timeout advises to publish again only who has published`() async throws {
     let shard = try TestShard()
     let node = try await TestNode(shard, member: 1) { $0.patience = .seconds(3) }
-    try await node.engine.publish(Message("one"))
+    try await eventually("it is published") {
+      (try? await node.engine.publish(Message("one", id: "one"))) != nil
+    }
     shard.log.setDown(true)
     let publishing = await #expect(throws: EngineError.self) {
       try await node.engine.publish(Message("two"))
@@ -96,24 +98,26 @@ import Testing
 
   @Test func `a message is leased once, and settled for all`() async throws {
     let shard = try TestShard()
-    let a = try await TestNode(shard, member: 1)
+    let a = try await TestNode(shard, member: 1, TestShard.lengthenLeases)
+    try await a.becomeOwner()
     try await a.engine.publish([Message("one"), Message("two")])
     let deliveries = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(600), waitingUpTo: .seconds(60))
     #expect(deliveries.map(\.text) == ["one", "two"])
     #expect(deliveries.map(\.attempt) == [1, 1])
     try await a.engine.acknowledge(deliveries[0].token)
     try await a.engine.acknowledge(deliveries[0].token)
     // The other lease ends without an answer.
+    a.time.advance(by: .seconds(600))
     let again = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(600), waitingUpTo: .seconds(60))
     #expect(again.map(\.text) == ["two"])
     #expect(again.map(\.attempt) == [2])
     try await a.engine.reject([again[0].token], reason: "no")
     #expect(try await a.engine.deadLetters(of: .orders).map(\.attemptCount) == [2])
     #expect(try await a.engine.redrive(of: .orders) == 1)
     let last = try await a.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(600), waitingUpTo: .seconds(60))
     #expect(last.map(\.text) == ["two"])
     try await a.engine.acknowledge(last[0].token)
     #expect(try await a.texts(of: .orders) == [])
@@ -132,9 +136,10 @@ import Testing
       $0.ownership.heartbeatInterval = .seconds(60)
     }
     try await eventually("it has read") { node.node.isCurrent }
-    try await Task.sleep(for: .seconds(6))
+    node.time.advance(by: .seconds(6))
     try await eventually("it is still current") { node.node.isCurrent }
     node.log.setCutOff(true)
+    node.time.advance(by: .seconds(6))
     try await eventually("it is cut off") { !node.node.isCurrent }
     await node.stop()
   }
@@ -153,19 +158,19 @@ import Testing
 
   @Test func `a worker at another node leases from the owner, and settles there`() async throws {
     let shard = try TestShard()
-    let a = try await TestNode(shard, member: 1)
-    try await eventually("an owner") { a.node.isOwner }
-    let b = try await TestNode(shard, member: 2)
+    let a = try await TestNode(shard, member: 1, TestShard.lengthenLeases)
+    try await a.becomeOwner()
+    let b = try await TestNode(shard, member: 2, TestShard.lengthenLeases)
     try await b.engine.publish([
       Message("one"), Message("two", key: "k"), Message("three", key: "k"),
     ])
     let first = try await b.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(30), waitingUpTo: .seconds(60))
     #expect(first.map(\.text) == ["one", "two"])
     try await b.engine.acknowledge(first.map(\.token))
     try await b.engine.acknowledge(first.map(\.token))
     let second = try await b.engine.receive(
-      from: .orders, maximumCount: 5, lease: .seconds(4), waitingUpTo: .seconds(60))
+      from: .orders, maximumCount: 5, lease: .seconds(30), waitingUpTo: .seconds(60))
     #expect(second.map(\.text) == ["three"])
     try await b.engine.acknowledge(second.map(\.token))
     try await expectEqual(a, b)

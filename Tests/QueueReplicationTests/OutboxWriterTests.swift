@@ -60,7 +60,7 @@ import Testing
           sql: "INSERT INTO replication_awaited (author, number) VALUES (randomblob(16), 1)")
       }
       let delivery = try await eventually("the message is leased") {
-        try await engine.receive(from: .orders, lease: .seconds(1)).first
+        try await engine.receive(from: .orders, lease: .seconds(4)).first
       }
       try await engine.acknowledge(delivery.token)
       let places = try await home.asCommand { command, _ in
@@ -77,7 +77,7 @@ import Testing
       try await engine.addConsumer(.default, of: channel, maximumAttempts: 1)
       try await eventually("all are dead letters") {
         for delivery in try await engine.receive(
-          from: channel, maximumCount: 4, lease: .seconds(1))
+          from: channel, maximumCount: 4, lease: .seconds(4))
         {
           try await engine.reject(delivery.token, reason: "no")
         }

@@ -152,9 +152,11 @@ private final class PollingSubscriber: Sendable {
     subscriber.poll(realtime)
     try await eventually("it waits behind the range") { subscriber.place.rawValue > through }
     try await eventually("it polls again") { subscriber.pollCount == 2 }
-    try await Task.sleep(for: .milliseconds(50))
-    #expect(subscriber.received.texts == ["one"])
-    #expect(subscriber.pollCount == 2)
+    // The next message ends this poll, and no other one was between.
+    try await node.engine.publish(Message(shop: "two"))
+    try await eventually("the next message") { subscriber.received.texts.last == "two" }
+    #expect(subscriber.received.texts == ["one", "two"])
+    #expect(subscriber.pollCount <= 3)
     running.cancel()
     _ = await running.result
     await node.stop()

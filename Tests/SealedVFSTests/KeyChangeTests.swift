@@ -72,6 +72,7 @@ import VaultCrypto
       let other = try? SQLConnection(path)
       _ = try? other?.run("SELECT count(*) FROM t")
       isOpen.signal()
+      // Nothing shows that the key change waits.
       Thread.sleep(forTimeInterval: 0.2)
       other?.close()
     }.start()

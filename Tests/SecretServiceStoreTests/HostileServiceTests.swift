@@ -185,6 +185,7 @@ import Testing
       case "SearchItems":
         return HostileBus.Healthy.found([String](repeating: HostileBus.Healthy.item, count: 200))
       case "Get":
+        // The service is slow on purpose.
         Thread.sleep(forTimeInterval: 0.1)
         return nil
       default: return nil

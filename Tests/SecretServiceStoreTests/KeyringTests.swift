@@ -106,6 +106,7 @@ struct KeyringTests {
     keyring.suspendKeyring()
     let store = keyring.store
     let write = Task.detached { code { try store.write([2], for: .messaging) } }
+    // Nothing shows that the write waits for an answer.
     try await Task.sleep(for: .milliseconds(200))
     if death == .bus { keyring.stopBus() }
     keyring.stopKeyring()

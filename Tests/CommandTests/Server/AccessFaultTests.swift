@@ -42,7 +42,7 @@ import Testing
       let child = try Child(
         arguments + ["--home", server.home.path] + server.home.keySource,
         of: Program.datavaultd)
-      // Most of a command's time is that of opening the vault.
+      // The kill comes at a random moment; most of a command's time is that of opening the vault.
       usleep(UInt32(time / 2) + UInt32(random.next(Int(time))))
       kill(child.id, SIGKILL)
       return child.wait() == 0

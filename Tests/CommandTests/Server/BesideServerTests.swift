@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `a running server takes each change of access within a second`() throws {
+  @Test func `a running server takes each change of access`() throws {
     let server = try ServerHome()
     let (publish, subscribe) = (
       try #require(server.keys["publishKey"]), try #require(server.keys["subscribeKey"])
@@ -34,10 +34,7 @@ import Testing
       /// Runs a command, and waits until the server answers as it must after it.
       func change(_ arguments: String..., credential: String = "", gives: Int) throws {
         try server.run(arguments).expect(0)
-        let start = ContinuousClock.now
         try eventually("\(arguments)") { try status(credential) == gives }
-        // More than the promise, because tests run beside each other.
-        #expect(ContinuousClock.now - start < .seconds(5), "\(arguments)")
       }
       #expect(try status() == 403)
       try change("grant", "shop", "--channel", "orders", "--write", gives: 200)

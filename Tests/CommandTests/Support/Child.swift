@@ -103,6 +103,7 @@ struct Child {
     var status = stat()
     while stat(path, &status) != 0 || status.st_size < byteCount {
       if hasEnded { break }
+      // The kill comes as soon as the file has its size, which no one announces.
       usleep(200)
     }
     kill(id, SIGKILL)

@@ -35,6 +35,16 @@ final class Publisher {
     return String(lines[number - 1])
   }
 
+  /// Whether the process has the database of the messages open.
+  var hasDatabaseOpen: Bool {
+    let folder = "/proc/\(child.id)/fd"
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return numbers.contains { number in
+      let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(number)")
+      return path?.hasSuffix("/messaging.db") == true
+    }
+  }
+
   var errors: String { files.contents(of: "errors") ?? "" }
 
   func finish() -> Int32 {

@@ -63,6 +63,7 @@ actor KillRuns: BlockingActor {
       usleep(UInt32(random.next(800_000)))
     } else {
       try publisher.waitForFirstAcknowledgement()
+      // The kill comes at a random moment.
       usleep(UInt32(random.next(400_000)))
     }
     publisher.kill()

@@ -97,6 +97,7 @@ final class PublishingProcess {
         number += 1
       }
       guard (try? FileDescriptor(rawValue: descriptor).writeAll(burst)) != nil else { return }
+      // Lines come at random moments.
       if random.next(pauseEvery) == 0 { usleep(UInt32(random.next(30_000))) }
     }
     // The end of the input would let the process end, so the thread waits for the kill instead.

@@ -89,6 +89,7 @@ actor SharedRuns: BlockingActor {
     var checker = DeliveryChecker(acknowledged: Array(repeating: 0, count: Self.publisherCount))
     var findings: [String] = []
     for worker in Array(0..<Self.publisherCount + receivers.count).shuffled(using: &random) {
+      // Each kill comes at a random moment.
       usleep(UInt32(random.next(180_000)))
       if worker < Self.publisherCount {
         publishers[worker].kill()
@@ -100,6 +101,7 @@ actor SharedRuns: BlockingActor {
       }
       totals.killed += 1
     }
+    // The leases of killed workers end.
     usleep(UInt32(ReceivingWorker.lease / .microseconds(1)) + 20_000)
     try drain(run, channel, tool, &checker, &findings)
     record(checker, findings, run)

@@ -77,6 +77,7 @@ actor WorkerRuns: BlockingActor {
       totals.killCount += 1
       totals.lockCount += locks ? 1 : 0
     }
+    // The leases of killed workers end.
     usleep(UInt32(Self.lease / .microseconds(1)) + 20_000)
     let drain = try JobProcess(home: home, mode: "drain", folder: folder, name: "drain")
     if !drain.waitForEnd() { totals.findings.append("the last worker did not end") }
@@ -159,6 +160,7 @@ private final class JobProcess {
 
   func kill(after pause: Duration) {
     let deadline = DispatchTime.now() + .nanoseconds(Int(pause / .nanoseconds(1)))
+    // The kill comes at a random moment.
     while process.isRunning, DispatchTime.now() < deadline { usleep(1_000) }
     Glibc.kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()

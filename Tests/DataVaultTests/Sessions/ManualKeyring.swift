@@ -18,6 +18,7 @@ final class ManualKeyring: SessionKeyring {
   private struct State {
     var entries: [Int32: Entry] = [:]
     var lastSerial: Int32 = 0
+    var findCount = 0
     var refusal: Int32?
     var irrevocableName: String?
     var beforeStoring: (@Sendable () -> Void)?
@@ -52,6 +53,17 @@ final class ManualKeyring: SessionKeyring {
   /// All entries, including expired ones.
   var entries: [Entry] { state.withLock { Array($0.entries.values) } }
 
+  /// How often an entry was looked for, also in vain.
+  var findCount: Int { state.withLock { $0.findCount } }
+
+  /// Waits until the only watch of a session has acted on what it sees now.
+  ///
+  /// A watch begins its second look after it has acted on the first one.
+  func waitForWatch() async throws {
+    let count = findCount
+    try await eventually("the watch looks twice") { findCount >= count + 2 }
+  }
+
   /// Changes the payload of every entry.
   func rewrite(_ change: @Sendable (inout [UInt8]) -> Void) {
     state.withLock { state in
@@ -74,7 +86,8 @@ final class ManualKeyring: SessionKeyring {
   }
 
   func find(_ name: String) throws(KeyringError) -> KeyringEntry {
-    try access("keyctl_search") { state in
+    state.withLock { $0.findCount += 1 }
+    return try access("keyctl_search") { state in
       guard let (serial, entry) = state.entries.first(where: { $0.value.name == name }) else {
         return .absent
       }

@@ -88,9 +88,11 @@ import VaultCrypto
   {
     try await fixture.create().openSession(for: .seconds(60))
     let vault = try await fixture.unlockedBySession()
+    let other = try await fixture.unlockedBySession()
     try await make(.rotate, vault)
     #expect(fixture.keyring.entries.isEmpty)
-    try await Task.sleep(for: .milliseconds(600))
+    #expect(!vault.endsWithSession)
+    try await eventually { await other.isLocked }
     #expect(try await vault.text("name") == "value")
     #expect(!vault.isLockedFromOutside)
   }

@@ -205,7 +205,7 @@ import VaultCrypto
     client.endSending()
     gate.waitForCaller()
     async let hasLocked = fixture.lock()
-    // A process without order carries out the lock in this time.
+    // Nothing shows that the lock waits for its turn: a process without order carries it out in this time.
     try await Task.sleep(for: .milliseconds(300))
     gate.open()
     #expect(client.reply()?[4] == 0)

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileRecording
 import Foundation
 import Glibc
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -39,13 +40,23 @@ import VaultCrypto
   {
     let vault = try await fixture.makeVault()
     let listener = try fixture.listen()
-    let waiting = try await fixture.serviceVault()
+    var parameters = fixture.service
+    let time = fixture.time
+    let readCount = Mutex(0)
+    // Each look of the session's watch reads the clock once.
+    parameters.sinceBoot = {
+      readCount.withLock { $0 += 1 }
+      return time.sinceBoot
+    }
+    let waiting = try await Vault.get(.messaging, in: fixture.home.store, parameters: parameters)
     async let isUnlocked = waiting.unlockWithSession(waitingUpTo: .seconds(900))
     try await vault.openSession(for: .seconds(60))
     #expect(try await isUnlocked)
     try await vault.openSession(for: .seconds(7200))
     #expect(try await fixture.processes().map(\.sessionRemaining) == [.seconds(7200)])
-    try await Task.sleep(for: .milliseconds(600))
+    let count = readCount.withLock { $0 }
+    // Before the second look, the watch has acted on the first one.
+    try await eventually("the watch looks twice") { readCount.withLock { $0 } >= count + 2 }
     #expect(await !waiting.isLocked)
     listener.close()
   }
@@ -95,7 +106,7 @@ import VaultCrypto
     let opened = try await fixture.serviceVault()
     #expect(try await opened.unlockWithSession())
     fixture.serviceKeyring.refusal = ENOMEM
-    try await Task.sleep(for: .milliseconds(600))
+    try await fixture.serviceKeyring.waitForWatch()
     fixture.serviceKeyring.refusal = nil
     #expect(await !opened.isLocked)
     withExtendedLifetime(vault) { listener.close() }

@@ -59,7 +59,7 @@ import VaultCrypto
     let vault = try await fixture.unlockedBySession()
     try await owner.openSession(for: .seconds(120))
     fixture.time.advance(by: .seconds(90))
-    try await Task.sleep(for: .milliseconds(600))
+    try await fixture.keyring.waitForWatch()
     #expect(await !vault.isLocked)
     fixture.time.advance(by: .seconds(30))
     try await eventually { await vault.isLocked }
@@ -70,7 +70,7 @@ import VaultCrypto
     try await fixture.create().openSession(for: .seconds(60))
     let vault = try await fixture.unlockedBySession()
     fixture.keyring.refusal = EPERM
-    try await Task.sleep(for: .milliseconds(600))
+    try await fixture.keyring.waitForWatch()
     #expect(await !vault.isLocked)
     fixture.time.advance(by: .seconds(60))
     try await eventually { await vault.isLocked }
@@ -82,9 +82,11 @@ import VaultCrypto
     let owner = try await fixture.create()
     try await owner.openSession(for: .seconds(60))
     let vault = try await fixture.unlockedBySession()
+    let other = try await fixture.unlockedBySession()
     try await vault.unlock(with: credentials("secret"))
+    #expect(!vault.endsWithSession)
     try await fixture.end()
-    try await Task.sleep(for: .milliseconds(600))
+    try await eventually { await other.isLocked }
     #expect(await !owner.isLocked)
     #expect(await !vault.isLocked)
   }
@@ -128,8 +130,9 @@ import VaultCrypto
   @Test func `unlockWithSession(waitingUpTo:) returns when a session begins`() async throws {
     let owner = try await fixture.create()
     let vault = try await fixture.found()
+    let count = fixture.keyring.findCount
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
-    try await Task.sleep(for: .milliseconds(300))
+    try await eventually("it has looked") { fixture.keyring.findCount > count }
     #expect(await vault.isLocked)
     try await owner.openSession(for: .seconds(60))
     #expect(try await waiting.value)

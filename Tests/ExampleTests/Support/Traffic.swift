@@ -59,6 +59,7 @@ final class Traffic: @unchecked Sendable {
     while client == nil {
       if lock.withLock({ isOver }) { return }
       client = try? Client(spool.socket)
+      // The daemon does not listen yet.
       if client == nil { usleep(2_000) }
     }
     guard let client else { return }

@@ -55,8 +55,13 @@ import Testing
     let path = directory("lock")
     let waiter = Thread { _ = try? LinuxFileSystem().lock(path, wait: true)?.release() }
     waiter.start()
-    try await eventually { waiter.isExecuting }
-    try await Task.sleep(for: .milliseconds(20))
+    var status = stat()
+    try #require(stat(path.string, &status) == 0)
+    // See proc_locks(5).
+    let wait = try Regex("-> FLOCK .*:\(status.st_ino) ")
+    try await eventually("it waits") {
+      try ProcFile.text("/proc/locks").firstMatch(of: wait) != nil
+    }
     #expect(!waiter.isFinished)
     lock.release()
     try await eventually { waiter.isFinished }

@@ -1,3 +1,7 @@
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import TestSupport
 import Testing
 
 @testable import MessagingClient
@@ -88,18 +92,38 @@ extension HostileTests {
       }
     }
 
-    @Test func `small chunks take no more time than large ones`() async throws {
+    @Test func `a small chunk does not copy the body before it`() throws {
+      let channel = EmbeddedChannel()
+      let exchange = HTTPExchange(RequestEncoder(host: "a"), ProtocolSwitch(), isProtected: false)
+      try channel.pipeline.syncOperations.addHandler(exchange)
+      try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+      var request = ClientRequest(target: RequestTarget(path: "/x"))
+      request.answerByteCount = 64 << 20
+      let answer = channel.eventLoop.makePromise(of: ClientResponse.self)
+      exchange.send(request, answer)
+      func receive(_ part: HTTPClientResponsePart) throws { try channel.writeInbound(part) }
+      try receive(.head(HTTPResponseHead(version: .http1_1, status: .ok)))
+      try receive(.body(ByteBuffer(repeating: 0, count: 32 << 20)))
+      let count = 4000
+      let time = try processorTime {
+        for _ in 0..<count { try receive(.body(ByteBuffer(repeating: 1, count: 1))) }
+      }
+      try receive(.end(nil))
+      #expect(try answer.futureResult.wait().body.count == 32 << 20 + count)
+      // Copies of 128 GB take several times as long.
+      #expect(time < .seconds(4))
+      _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test func `many small chunks are one body`() async throws {
       let count = 100_000
       try await HostileServer.run { peer in
         guard peer.head() != nil else { return }
         peer.send(Self.chunked + String(repeating: "1\r\na\r\n", count: count) + "0\r\n\r\n")
         peer.wait()
       } _: { server in
-        let start = ContinuousClock.now
-        let response = try await Transport.to(server.url).get(timeout: .seconds(10))
+        let response = try await Transport.to(server.url).get(timeout: .seconds(120))
         #expect(response.body.count == count)
-        // With a copy of the body for each chunk, it takes many times as long.
-        #expect(ContinuousClock.now - start < .seconds(6))
       }
     }
 
@@ -123,7 +147,7 @@ extension HostileTests {
         peer.drip(Array(Self.long.utf8), every: 20)
       } _: { server in
         let transport = try Transport.to(server.url)
-        let error = await failure(within: .seconds(5)) {
+        let error = await failure {
           try await transport.get(timeout: .milliseconds(200))
         }
         #expect(error?.code == .outcomeUnknown || error?.code == .invalidAnswer)
@@ -134,7 +158,7 @@ extension HostileTests {
         peer.wait()
       } _: { server in
         let transport = try Transport.to(server.url)
-        let error = await failure(within: .seconds(5)) {
+        let error = await failure {
           try await transport.get(timeout: .milliseconds(200))
         }
         #expect(error?.code == .outcomeUnknown)

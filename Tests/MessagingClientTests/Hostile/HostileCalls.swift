@@ -8,14 +8,15 @@ import Testing
 @Suite(.serialized) enum HostileTests {}
 
 /// What a call throws, which must end in bounded time.
+///
+/// The limit is far above each timeout of a client, for a loaded machine.
 func failure<R>(
-  within limit: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
-  _ body: () async throws -> R
+  sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> R
 ) async -> MessagingClientError? {
   let start = ContinuousClock.now
   defer {
     let time = ContinuousClock.now - start
-    #expect(time < limit, "the call took \(time)", sourceLocation: sourceLocation)
+    #expect(time < .seconds(120), "the call took \(time)", sourceLocation: sourceLocation)
   }
   do {
     _ = try await body()

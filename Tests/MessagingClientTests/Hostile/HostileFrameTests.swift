@@ -177,7 +177,7 @@ extension HostileTests {
         }
         peer.wait()
       } _: { server in
-        let error = await failure(within: .seconds(5)) {
+        let error = await failure {
           try await HostileWebSocket.events(server, timeout: .milliseconds(200))
         }
         #expect(error?.code == .outcomeUnknown)

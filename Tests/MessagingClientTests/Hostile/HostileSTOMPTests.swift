@@ -11,7 +11,7 @@ extension HostileTests {
     private static func client(_ server: HostileServer) throws -> STOMPClient {
       var configuration = STOMPConfiguration(
         server: "stomp://127.0.0.1:\(server.port)", application: "shop")
-      configuration.answerTime = .milliseconds(300)
+      configuration.answerTime = .seconds(30)
       configuration.backoff = Backoff(first: .milliseconds(20), maximum: .milliseconds(40))
       return try STOMPClient(configuration)
     }

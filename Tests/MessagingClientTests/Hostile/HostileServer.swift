@@ -53,6 +53,7 @@ final class HostileServer: Sendable {
     func drip(_ bytes: [UInt8], every milliseconds: UInt32) {
       for byte in bytes {
         guard send([byte]) else { return }
+        // The server is slow on purpose.
         usleep(milliseconds * 1000)
       }
     }

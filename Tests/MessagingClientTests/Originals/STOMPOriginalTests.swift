@@ -78,14 +78,16 @@ import VaultCrypto
   func `an error of a server has its kind and its text`(
     recording: String, operation: Operation, code: MessagingClientError.Code, text: String
   ) async throws {
+    let log = RecordingLog()
     try await STOMPRecording.play([recording]) { address, server in
-      let client = try Self.client(address)
+      let client = try Self.client(address) { $0.logger = log.logger }
       let error = await failure { try await operation.run(client) }
       #expect(error?.code == code)
       #expect(error?.message.contains(text) == true, "\(error?.message ?? "")")
-      try await Task.sleep(for: .milliseconds(40))
-      #expect(server.connectionCount == 1)
       await client.close()
+      // Before the client waits to connect again, it logs how long.
+      #expect(!log.lines.contains { $0.message.hasPrefix("waiting") })
+      #expect(server.connectionCount == 1)
     }
   }
 

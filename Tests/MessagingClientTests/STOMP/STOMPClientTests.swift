@@ -90,7 +90,7 @@ import VaultCrypto
   }
 
   @Test func `no receipt in time leaves the outcome unknown`() async throws {
-    let client = try server.client { $0.answerTime = .milliseconds(20) }
+    let client = try server.client { $0.answerTime = .seconds(1) }
     async let code = code { try await client.send([1], to: "/topic/a") }
     _ = try await server.accept().frame("SEND")
     #expect(await code == .outcomeUnknown)
@@ -199,7 +199,7 @@ import VaultCrypto
   @Test func `a subscription that is made again and not confirmed leaves the connection`()
     async throws
   {
-    let client = try server.client { $0.answerTime = .milliseconds(50) }
+    let client = try server.client { $0.answerTime = .seconds(1) }
     async let subscribed = client.subscribe(to: "/queue/a")
     let first = try await server.accept()
     try await first.answer("SUBSCRIBE")
@@ -215,21 +215,24 @@ import VaultCrypto
 
   @Test func `what the login handler gave is used again by the next connection`() async throws {
     let count = Mutex(0)
+    let log = RecordingLog()
     let client = try server.client {
+      $0.logger = log.logger
       $0.login = .handler(
         ClosureLoginHandler { _ in
           count.withLock { $0 += 1 }
           return LoginCredentials(user: secret("anna"), password: secret("p"))
         })
     }
-    for _ in 0..<2 {
+    for number in 1...2 {
       async let sent: Void = client.send([1], to: "/topic/a")
       let connection = try await server.accept()
       try await connection.answer("SEND")
       try await sent
       connection.drop()
-      // Until the client has seen it.
-      try await Task.sleep(for: .milliseconds(20))
+      try await eventually("the client has seen it") {
+        log.lines.filter { $0.message == "disconnected" }.count == number
+      }
     }
     #expect(count.withLock { $0 } == 1)
   }

@@ -142,7 +142,7 @@ import Testing
     let subscription = try await made
     let body = String(repeating: "x", count: 700)
     for number in 0..<20 { connection.message("\(number) \(body)", "\(number)", to: frame) }
-    // The client reads no further than the limit; it takes the rest when the application does.
+    // Nothing shows that the client reads no further than the limit; it takes the rest when the application does.
     try await Task.sleep(for: .milliseconds(100))
     #expect(connection.readCount < 10)
     // The receipt is behind all messages: a request reads on.

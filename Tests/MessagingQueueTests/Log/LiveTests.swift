@@ -1,4 +1,5 @@
 import MessagingQueue
+import Synchronization
 import TestSupport
 import Testing
 
@@ -40,20 +41,24 @@ import Testing
     let other = try plain.neighbour()
     let publishers = [engine, other]
     let total = 400
+    let published = Mutex(0)
     let sequence = try await engine.messages(of: channel, after: .beginning)
     let publishing = Task { [channel] in
       for index in 0..<total {
         try await publishers[index % 2].publish(["\(index)"], to: channel)
+        published.withLock { $0 += 1 }
       }
     }
     // Readers that begin while messages are published.
     try await withThrowingTaskGroup(of: [String].self) { group in
-      for _ in 0..<4 {
+      for index in 0..<4 {
+        try await eventually("messages before a reader") {
+          published.withLock { $0 } >= index * 20
+        }
         group.addTask {
           var iterator = sequence.makeAsyncIterator()
           return try await take(total, from: &iterator)
         }
-        try await Task.sleep(for: .milliseconds(20))
       }
       for try await texts in group {
         #expect(texts == (0..<total).map { "\($0)" })

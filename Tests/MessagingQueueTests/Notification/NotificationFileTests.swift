@@ -76,7 +76,6 @@ import Testing
     // The first wait begins to listen, which sends a notification.
     #expect(await far.waitForChange(after: far.generation, within: .seconds(600)) == .changed)
     for _ in 0..<20 {
-      try await Task.sleep(for: .milliseconds(1))
       let count = far.generation
       async let wake = far.waitForChange(after: count, within: .seconds(600))
       near.notify()

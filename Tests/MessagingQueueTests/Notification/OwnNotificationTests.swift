@@ -9,7 +9,7 @@ import Testing
 ///
 /// A test whose notification is lost would wait for ever, hence the time limit.
 @Suite(.timeLimit(.minutes(10))) struct OwnNotificationTests {
-  @Test func `a commit of an engine wakes its own waiters once, and one of another engine all`()
+  @Test func `an own commit is known when publish() returns, and one of another engine wakes all`()
     async throws
   {
     let plain = try PlainEngine()
@@ -17,18 +17,47 @@ import Testing
     let notifier = engine.notifier
     // The listener wakes the first waiter when it begins.
     #expect(await notifier.waitForChange(after: notifier.generation) == .changed)
-    let start = notifier.generation.rawValue
-    for round in 1...20 {
+    for _ in 0..<20 {
       try await engine.publish(["own"], to: .orders)
-      // The listener's thread has time for a second wake.
-      try await Task.sleep(for: .milliseconds(5))
-      #expect(notifier.generation.rawValue == start + UInt64(round))
+      let number = try plain.number("SELECT commit_number FROM engine")
+      #expect(notifier.state.withLock { $0.seen?.commitNumber } == number.map { Int64($0) })
     }
     let elsewhere = try Channel("elsewhere")
     let before = notifier.generation
     try await other.publish(["other"], to: .orders)
     #expect(await notifier.waitForChange(after: before, in: [elsewhere]) == .changed)
     try await other.stop()
+  }
+
+  @Test func `the notification of an own commit wakes no waiter a second time`() async throws {
+    let commits = Atomic<Int64>(1)
+    let probeCount = Atomic(0)
+    let transport = TestTransport()
+    var intervals = ChangeNotifier.Intervals()
+    intervals.fallbackCheck = .seconds(3600)
+    let notifier = ChangeNotifier(
+      transport: transport, intervals: intervals,
+      probe: {
+        defer { probeCount.add(1, ordering: .sequentiallyConsistent) }
+        return DatabaseMark(commitNumber: commits.load(ordering: .sequentiallyConsistent))
+      })
+    #expect(await notifier.waitForChange(after: notifier.generation) == .changed)
+    let start = notifier.generation.rawValue
+    for round in 1...20 {
+      let before = probeCount.load(ordering: .sequentiallyConsistent)
+      notifier.announceReturn(to: .orders)
+      notifier.announce(commit: commits.add(1, ordering: .sequentiallyConsistent).newValue)
+      notifier.notifyAnnounced()
+      try await eventually("the listener's thread reads the database") {
+        probeCount.load(ordering: .sequentiallyConsistent) > before
+      }
+      #expect(notifier.generation.rawValue == start + UInt64(round))
+    }
+    // The thread has handled all of them when it has woken the waiters for a commit of another process.
+    commits.add(1, ordering: .sequentiallyConsistent)
+    try transport.notify()
+    try await eventually("the other commit") { notifier.generation.rawValue > start + 20 }
+    #expect(notifier.generation.rawValue == start + 21)
   }
 
   @Test(arguments: 1...30)

@@ -42,7 +42,7 @@ import Testing
     let reading = Task { for try await message in messages { received.yield(message.text) } }
     var iterator = texts.makeAsyncIterator()
     for index in 0..<5 {
-      try await Task.sleep(for: .milliseconds(5))
+      try await eventually("the reader waits") { engine.notifier.waiterCount > 0 }
       try? FileManager.default.removeItem(atPath: notifications)
       try await other.publish(["\(index)"], to: channel)
       #expect(await iterator.next() == "\(index)")

@@ -5,6 +5,8 @@ import MessagingQueue
 import QueueReplication
 import Replication
 import ReplicationFixture
+import Synchronization
+import TestSupport
 import VaultCrypto
 import VaultedDatabase
 
@@ -44,12 +46,18 @@ struct ServerCluster: Sendable {
     init(_ key: consuming SecretBytes) { self.key = key }
   }
 
+  /// The node of a member, once it has started.
+  private final class StartedNode: Sendable {
+    let node = Mutex<ReplicaNode?>(nil)
+  }
+
   private static func member(
     _ number: UInt128, of shard: TestShard, _ key: SharedKey,
     _ configure: (inout ServerConfiguration) -> Void, isFirst: Bool,
     _ body: @escaping @Sendable (Member) async throws -> Void
   ) async throws {
-    let time = try SystemTimeSource()
+    let time = try ShiftedTimeSource()
+    let started = StartedNode()
     let log = MemoryLogConnection(shard.log) { time.sinceBoot }
     try await ServerFixture.run(
       { configuration in
@@ -57,6 +65,7 @@ struct ServerCluster: Sendable {
           let node = try await ReplicaNode.start(
             engine, member: MemberID(number), ring: try shard.keyRing(), log: log,
             members: shard.exchange, time: time, configuration: nodeConfiguration)
+          started.node.withLock { $0 = node }
           return { try await node.run() }
         }
         configure(&configuration)
@@ -73,6 +82,10 @@ struct ServerCluster: Sendable {
         try await engine.stop()
       }, addsApplications: isFirst
     ) { server in
+      if isFirst {
+        let node = try await eventually("a node") { started.node.withLock { $0 } }
+        try await shard.makeOwner(node, MemberID(number), time, nodeConfiguration.ownership)
+      }
       try await body(Member(server: server, log: log))
     }
   }
@@ -80,8 +93,7 @@ struct ServerCluster: Sendable {
   private static var nodeConfiguration: NodeConfiguration {
     var configuration = TestShard.configuration
     configuration.serverTables = ApplicationStore.replicatedTables
-    configuration.ownership.heartbeatLimit = .seconds(2)
-    configuration.ownership.longestLease = .seconds(2)
+    TestShard.lengthenLeases(&configuration)
     // On a loaded machine a node is not cut off, but slow.
     configuration.longestBlindness = .seconds(5)
     return configuration

@@ -124,6 +124,7 @@ final class HostileBus: @unchecked Sendable {
     }
   }
 
+  /// Waits until the test has released the bus, which nothing announces.
   private static func wait(for bus: () -> HostileBus?) { while bus() != nil { usleep(20_000) } }
 }
 

@@ -85,6 +85,7 @@ private final class Core: Sendable {
     var parsers = [WireParser(.toBroker), WireParser(.toNode)]
     while !state.withLock({ $0.isClosed }) {
       if state.withLock({ $0.isHolding }) {
+        // A loop that looks, as it also looks at its sockets.
         usleep(20_000)
         continue
       }

@@ -40,6 +40,7 @@ let workers = channels.enumerated().map { index, channel in
       throw JobFailure.retry(after: .zero)
     }
     if mode == "early" {
+      // A kill can come between the acknowledgement and the end of the work.
       try await Task.sleep(for: .milliseconds(50))
     } else if number.isMultiple(of: 2) {
       // The work is the row, which the test counts.
@@ -73,6 +74,7 @@ if mode == "drain" {
   Task {
     let engine = try await messages.engine()
     while try await engine.statistics().messageCount > 0 {
+      // Nothing announces that a queue is empty.
       try await Task.sleep(for: .milliseconds(20))
     }
     await group.triggerGracefulShutdown()

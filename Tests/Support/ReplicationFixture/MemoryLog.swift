@@ -88,6 +88,7 @@ package final class MemoryLog: Sendable {
         return Applier.Batch(
           first: first, last: last, entries: Array(found), sentAt: sentAt, receivedAt: now())
       }
+      // The log is read by looking, as it has no thread to wake.
       usleep(2_000)
     }
   }
@@ -148,8 +149,12 @@ package final class MemoryExchange: MemberExchange {
 
   private let answers = Mutex<[MemberID: Answer]>([:])
   private let isLost = Mutex<(@Sendable (MemberID, [UInt8]) -> Bool)?>(nil)
+  private let answered = Atomic(0)
 
   package init() {}
+
+  /// How many requests have got their reply.
+  package var answeredCount: Int { answered.load(ordering: .sequentiallyConsistent) }
 
   /// Loses the requests and replies from now on for which `isLost` says so; nil: none.
   ///
@@ -169,18 +174,21 @@ package final class MemoryExchange: MemberExchange {
     if !loses(bytes, to: member), let answer = answers.withLock({ $0[member] }) {
       answer(bytes) { [self] reply in if !loses(reply, to: member) { caller.yield(reply) } }
     }
-    return try await withThrowingTaskGroup { group in
+    let reply: [UInt8] = try await withThrowingTaskGroup(of: [UInt8].self) { group in
       group.addTask {
         for await reply in replies { return reply }
         throw Unanswered()
       }
       group.addTask {
+        // The time limit of the request.
         try await Task.sleep(for: limit)
         throw Unanswered()
       }
       defer { group.cancelAll() }
       return try await group.next() ?? []
     }
+    answered.add(1, ordering: .sequentiallyConsistent)
+    return reply
   }
 
   package func serve(as member: MemberID, _ answer: @escaping Answer) {

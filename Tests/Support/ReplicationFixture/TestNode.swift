@@ -46,17 +46,53 @@ package final class TestShard: Sendable {
     configuration.relay.gapPause = .milliseconds(50)
     return configuration
   }
+
+  /// Lets leases, and requests of nodes that are behind, last longer than a loaded machine is slow.
+  ///
+  /// ``TestNode/becomeOwner()`` spares the wait for leases of this length.
+  package static func lengthenLeases(_ configuration: inout NodeConfiguration) {
+    configuration.ownership.heartbeatInterval = .seconds(1)
+    configuration.ownership.heartbeatLimit = .seconds(60)
+    configuration.ownership.silence = .seconds(60)
+    configuration.ownership.longestLease = .seconds(600)
+  }
+
+  /// Waits until a node owns the leases; its clock passes the wait for the leases of earlier owners.
+  package func makeOwner(
+    _ node: ReplicaNode, _ member: MemberID, _ time: ShiftedTimeSource, _ limits: Ownership.Limits
+  ) async throws {
+    let claim = try await eventually("a claim") { () -> UInt64? in
+      let index = log.records.lastIndex { record in
+        if case .epoch(_, _, member) = body(of: record) { true } else { false }
+      }
+      return index.map { log.firstSequence + UInt64($0) }
+    }
+    try await eventually("the claim is applied") { node.position >= claim }
+    time.advance(by: limits.heartbeatLimit + limits.longestLease + limits.margin)
+    try await eventually("an owner") { node.isOwner }
+  }
+
+  /// What a record of the log says; nil for one that no member has sealed.
+  package func body(of record: SealedRecord) -> Replication.Record.Body? {
+    guard let ring = try? keyRing(),
+      let bytes = try? RingSeal(ring, random: .unshared()).open(record),
+      let part = try? RecordPart(decoding: bytes)
+    else { return nil }
+    return (try? Replication.Record(decoding: part.share))?.body
+  }
 }
 
 /// A node on a plain database in a folder of its own.
 package final class TestNode: Sendable {
   package let shard: TestShard
   package let member: MemberID
+  package let time: ShiftedTimeSource
   package let log: MemoryLogConnection
   package let engine: MessagingEngine
   package let node: ReplicaNode
   package let pool: DatabasePool
   private let folder: ScratchFolder
+  private let ownership: Ownership.Limits
   private let running: Task<Void, any Error>
 
   /// - Parameter folder: of an earlier process of the same member; default: a new member's.
@@ -64,7 +100,8 @@ package final class TestNode: Sendable {
     _ shard: TestShard, member number: UInt128, folder: ScratchFolder = ScratchFolder(),
     _ change: (inout NodeConfiguration) -> Void = { _ in }
   ) async throws {
-    let time = try SystemTimeSource()
+    let time = try ShiftedTimeSource()
+    self.time = time
     self.shard = shard
     self.folder = folder
     member = MemberID(number)
@@ -80,12 +117,25 @@ package final class TestNode: Sendable {
     engine = try MessagingEngine(pool: pool, time: time, isSecured: true)
     var configuration = TestShard.configuration
     change(&configuration)
+    ownership = configuration.ownership
     let node = try await ReplicaNode.start(
       engine, member: member, ring: try shard.keyRing(), log: log, members: shard.exchange,
       time: time,
       configuration: configuration)
     self.node = node
     running = Task { try await node.run() }
+  }
+
+  /// Waits until this node owns the leases; its clock passes the wait for the leases of earlier owners.
+  package func becomeOwner() async throws {
+    try await shard.makeOwner(node, member, time, ownership)
+  }
+
+  /// The names of the records in the outbox.
+  package func outbox() async throws -> Set<String> {
+    try await pool.read {
+      try String.fetchSet($0, sql: "SELECT hex(author) || ' ' || number FROM replication_outbox")
+    }
   }
 
   /// Ends the process; its folder stays.

@@ -19,6 +19,7 @@ extension Shop {
     let engine = try await open()
     let deliveries = try await engine.receive(from: orders, lease: .seconds(2))
     print("holding \(deliveries.count)")
+    // You kill the worker here.
     try await Task.sleep(for: .seconds(3600))
   }
 }

@@ -1,0 +1,14 @@
+internal import Glibc
+
+/// The processor time that `body` takes on its thread: other threads of a loaded machine do not count.
+package func processorTime(of body: () throws -> Void) rethrows -> Duration {
+  let start = threadTime()
+  try body()
+  return threadTime() - start
+}
+
+private func threadTime() -> Duration {
+  var time = timespec()
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
