@@ -3,8 +3,9 @@
 # Flags for the build of the tests. .ci/run passes those of `make lint`, so that both share one build. For
 # very many states of `make crash`, use "-c release -Xswiftc -enable-testing".
 SWIFT_FLAGS ?=
-# The kill runs of `make crash`, and the states of each of its workloads. `make test` runs fewer.
-RUNS ?= 200
+# The runs of `make test-stability` (10), and the kill runs of `make crash` (200).
+RUNS ?=
+# The states of each workload of `make crash`.
 STATES ?= 20000
 # 0 leaves SQLite's own tests out of `make crash`.
 SQLITE_SUITE ?= 1
@@ -24,7 +25,7 @@ DESTDIR ?=
 # The programs that `make install` installs.
 PROGRAMS ?= datavault
 
-.PHONY: demo demo-network demo-cluster test bench bench-cluster crash sqlite-suite grdb-suite simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
+.PHONY: demo demo-network demo-cluster test test-stability bench bench-cluster crash sqlite-suite grdb-suite simulate fuzz sanitize soak nightly lint extension docs install uninstall deb deb-test
 
 # The main use on real input. Prints what it compared and searched, last.
 demo:
@@ -40,9 +41,13 @@ demo-network:
 demo-cluster:
 	@scripts/demo-cluster
 
-# The whole test suite. Prints the runner's summary last.
+# The whole test suite, or the tests whose identifier matches FILTER. Prints what failed, with its log, and the summaries.
 test:
 	@scripts/test $(SWIFT_FLAGS)
+
+# The whole suite RUNS times, beside programs that compute and one that waits for the disk. Prints a table of what failed.
+test-stability:
+	@TEST_RUNS=$(or $(RUNS),10) scripts/test $(SWIFT_FLAGS)
 
 # Simulated power failures by sector, kill runs of a publishing process, and a share of SQLite's own tests.
 # Prints states, workloads, lost (0), wrong (0), then runs, acknowledged, lost (0), wrong (0), then SQLite's totals.

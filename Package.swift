@@ -209,7 +209,7 @@ let package = Package(
       swiftSettings: settings),
 
     // Temporary folders, finished programs, seeded choices, and secrets from text.
-    support("TestSupport", ["DataVault", "VaultCrypto", system]),
+    support("TestSupport", ["DataVault", "VaultCrypto", logging, system]),
     // Reads a process's memory.
     support("ProcessMemory"),
     // Looks at secrets as the system gets their memory back, in a release build too: scripts/test.
@@ -219,7 +219,7 @@ let package = Package(
       dependencies: ["CReleasedMemory", "DataVaultTesting", "DataVault", "VaultCrypto"],
       path: "Tests/Support/MemoryWipeTest", swiftSettings: Array(settings.dropFirst())),
     // Records and breaks what the stores do to the disk, and a clock that a test moves.
-    support("FileRecording", ["FileLayer", system]),
+    support("FileRecording", ["FileLayer", "TestSupport", system]),
     // Records and breaks what SQLite does to the disk.
     support("FaultVFS", ["FileLayer", "FileRecording", "TestSupport", "CSQLite", system]),
     // Brokers of NATS in processes of their own.

@@ -17,6 +17,8 @@ struct Child {
   }
 
   let id: pid_t
+  private let command: [String]
+  private let errors: String?
 
   /// Starts the process.
   ///
@@ -69,7 +71,8 @@ struct Child {
     }
     variables.merge(environment) { $1 }
 
-    let command = wrapper + [program] + arguments
+    command = wrapper + [program] + arguments
+    if case .writing(let path) = descriptors[2] { errors = path } else { errors = nil }
     var argumentPointers = command.map { strdup($0) } + [nil]
     var variablePointers = variables.map { strdup("\($0)=\($1)") } + [nil]
     defer { for pointer in argumentPointers + variablePointers { free(pointer) } }
@@ -93,7 +96,11 @@ struct Child {
       kill(id, SIGKILL)
       while waitpid(id, &status, 0) < 0, errno == EINTR {}
     }
-    return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+    let code = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+    let said = errors.flatMap { FileManager.default.contents(atPath: $0) } ?? Data()
+    TestLog.note("\(command.joined(separator: " ")): exit code \(code)")
+    TestLog.note(String(decoding: said, as: UTF8.self))
+    return code
   }
 
   /// Kills the process when the file has reached this size.

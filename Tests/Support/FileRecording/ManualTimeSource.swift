@@ -1,5 +1,6 @@
 package import FileLayer
 internal import Synchronization
+internal import TestSupport
 
 /// Clocks that change only when a test moves them.
 package final class ManualTimeSource: TimeSource {
@@ -24,6 +25,7 @@ package final class ManualTimeSource: TimeSource {
 
   /// Moves both clocks forward.
   package func advance(by duration: Duration) {
+    TestLog.note("clock: \(duration) later")
     state.withLock { state in
       state.now.nanoseconds += duration.wholeNanoseconds
       state.sinceBoot += duration
@@ -32,6 +34,7 @@ package final class ManualTimeSource: TimeSource {
 
   /// Sets the wall clock alone, forwards or backwards.
   package func setNow(_ now: UnixTime) {
+    TestLog.note("clock: set to \(now.nanoseconds) ns")
     state.withLock { $0.now = now }
   }
 

@@ -31,6 +31,8 @@ package struct Program: Sendable {
     process.standardError = try files.writing("errors")
     try process.run()
     process.waitUntilExit()
+    TestLog.note(
+      "\(executable) \(arguments.joined(separator: " ")): exit code \(process.terminationStatus)")
     return Program(
       status: process.terminationStatus, output: try files.bytes("output"),
       errors: files.contents(of: "errors") ?? "")

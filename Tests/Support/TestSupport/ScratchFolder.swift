@@ -1,20 +1,31 @@
 package import Foundation
+internal import Synchronization
 package import SystemPackage
+internal import Testing
 
 /// A temporary folder of this user alone, which `deinit` removes.
 ///
-/// Its path is short, because socket paths must be short.
+/// Its path is short, because socket paths must be short. What processes have written here becomes a part of ``TestLog``.
 package final class ScratchFolder: Sendable {
   package let path: FilePath
+  private let outputs = Mutex<[String]>([])
+  private let test = Test.current?.id
   package var url: URL { URL(fileURLWithPath: path.string) }
 
   package init(in parent: String = NSTemporaryDirectory()) {
     var template = Array(FilePath(parent).appending("datavault-XXXXXX").string.utf8CString)
     guard let made = mkdtemp(&template) else { preconditionFailure("no folder in \(parent)") }
     path = FilePath(String(cString: made))
+    TestLog.redirectsLoggers
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: path.string) }
+  deinit {
+    for name in outputs.withLock(\.self) {
+      guard let text = contents(of: name)?.suffix(4_000), !text.isEmpty else { continue }
+      TestLog.note("\(name):\n\(text)", of: test)
+    }
+    try? FileManager.default.removeItem(atPath: path.string)
+  }
 
   /// The path of a name in the folder.
   package func callAsFunction(_ name: String) -> FilePath { path.appending(name) }
@@ -41,7 +52,8 @@ package final class ScratchFolder: Sendable {
 
   /// Opens a new file for the output of a process.
   package func writing(_ name: String) throws -> FileHandle {
-    try FileHandle(forWritingTo: URL(fileURLWithPath: file(name, [])))
+    outputs.withLock { $0.append(name) }
+    return try FileHandle(forWritingTo: URL(fileURLWithPath: file(name, [])))
   }
 
   /// Opens a new file with the input of a process.

@@ -6,7 +6,9 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 
   /// The seed that `DATAVAULT_KILL_SEED` repeats, otherwise a random one.
   package static func killSeed() -> UInt64 {
-    setting("DATAVAULT_KILL_SEED") ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    let seed = setting("DATAVAULT_KILL_SEED") ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    TestLog.note("DATAVAULT_KILL_SEED=\(seed)")
+    return seed
   }
 
   package mutating func next() -> UInt64 {
