@@ -212,7 +212,7 @@ let package = Package(
     support("TestSupport", ["DataVault", "VaultCrypto", logging, system]),
     // Reads a process's memory.
     support("ProcessMemory"),
-    // Looks at secrets as the system gets their memory back, in a release build too: scripts/test.
+    // Looks at secrets as the system gets their memory back, in a release build too: scripts/nightly.
     .target(name: "CReleasedMemory", path: "Tests/Support/CReleasedMemory"),
     .executableTarget(
       name: "MemoryWipeTest",

@@ -7,7 +7,7 @@ import VaultCrypto
 /// Uses secrets and a vault in every way, and checks each locked mapping when the kernel gets it
 /// back.
 ///
-/// `scripts/test` builds it for release, to test what the optimizer leaves of the wiping. A
+/// `make nightly PART=wipe` builds it for release, to test what the optimizer leaves of the wiping. A
 /// replacement for munmap(2) (`CReleasedMemory`) does the check, so no code of the library takes
 /// part in it.
 @main enum MemoryWipeTest {
