@@ -201,6 +201,18 @@ extension SealedDatabaseError {
   init(_ error: CryptoError, path: String) {
     self.init(.inputOutput, path: path, detail: error.description, underlying: error)
   }
+
+  /// Makes the error for a failed call of the underlying VFS on the file at `path`.
+  init(_ error: ResultCode, path: String) {
+    self.init(
+      error.isBusy ? .busy : .inputOutput, path: path,
+      detail: error.isBusy ? nil : error.description, underlying: error)
+  }
+
+  /// Whether memory ran out, the only reason for which OpenSSL fails here.
+  var isOutOfMemory: Bool {
+    underlying is CryptoError || (underlying as? ResultCode)?.isOutOfMemory == true
+  }
 }
 
 /// Runs a step of a cipher on the file at `path`, and translates its error.

@@ -1,3 +1,4 @@
+import CSQLite
 import FaultVFS
 import Foundation
 import SealedVFS
@@ -172,6 +173,33 @@ import Testing
     #expect(try place.verify().journal.state == .hot)
     #expect(try place.query(changedRowCount) == "0")
     #expect(!place.exists(place.journal))
+  }
+
+  // SQLite 3.53 allocates memory between the magic and the name. A connection with `locking_mode=EXCLUSIVE` goes on
+  // after that has failed.
+  @Test func `a super-journal pointer can be read again after its name was not`() throws {
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 400)
+    try connection.run(
+      "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")
+    let name = place.database.string + Self.properSuffix
+    let pointer = SuperJournalPointer.bytes(naming: name)
+    try place.overwrite(place.journal) { $0 += pointer }
+    let end = try place.bytes(place.journal).count
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file)
+    let journal = try #require(file)
+    func read(_ byteCount: Int, before distance: Int) -> ArraySlice<UInt8> {
+      var bytes = [UInt8](repeating: 0, count: byteCount)
+      let offset = Int64(end - distance - byteCount)
+      let result = journal.pointee.pMethods.pointee.xRead(
+        journal, &bytes, Int32(byteCount), offset)
+      #expect(result == SQLITE_OK)
+      return bytes[...]
+    }
+    #expect(read(8, before: 0) == pointer.suffix(8))
+    #expect(read(4, before: 12) == pointer.suffix(16).prefix(4))
+    #expect(read(8, before: 0) == pointer.suffix(8))
+    #expect(read(name.utf8.count, before: 16) == Array(name.utf8)[...])
   }
 
   @Test func `a super-journal pointer that changes between two reads is refused`() throws {

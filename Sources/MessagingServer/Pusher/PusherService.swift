@@ -16,6 +16,7 @@ struct PusherService: Sendable {
   /// How long a new connection waits for an unlock.
   var sealedTime = Duration.seconds(5)
 
+  /// The clock that limits how fast clients can send.
   private let uptime: @Sendable () -> NIODeadline
 
   init(_ gate: HomeGate, uptime: @escaping @Sendable () -> NIODeadline = { .now() }) {

@@ -98,7 +98,8 @@ package final class MessagingServer: Service {
   }
 
   private func listen(_ group: any EventLoopGroup) async throws {
-    let pubNub = PubNubService(gate, operations, holdTime: configuration.holdTime)
+    let pubNub = PubNubService(
+      gate, operations, holdTime: configuration.holdTime, now: configuration.now)
     let pusher = PusherService(gate, uptime: configuration.uptime)
     let stomp = STOMPService(gate, operations)
     let health = OperationsService(operations: operations, connections: connections, gate: gate)

@@ -18,6 +18,12 @@ struct ResultCode: Error, CustomStringConvertible {
   /// That is an answer. Every other code is a failure.
   var isShortRead: Bool { value == SQLITE_IOERR_SHORT_READ }
 
+  /// Whether another connection holds a lock.
+  var isBusy: Bool { value & 0xFF == SQLITE_BUSY }
+
+  /// Whether memory ran out, which says nothing about the file.
+  var isOutOfMemory: Bool { value == SQLITE_NOMEM || value == SQLITE_IOERR_NOMEM }
+
   /// Throws every result but `SQLITE_OK`.
   static func require(_ result: Int32) throws(ResultCode) {
     if result != SQLITE_OK { throw ResultCode(result) }
@@ -39,23 +45,6 @@ struct ResultCode: Error, CustomStringConvertible {
   }
 }
 
-extension SealedDatabaseError {
-  /// Makes the error for a failed call of the underlying VFS on the file at `path`.
-  init(_ error: ResultCode, path: String) {
-    let isBusy = error.value & 0xFF == SQLITE_BUSY
-    self.init(
-      isBusy ? .busy : .inputOutput, path: path, detail: isBusy ? nil : error.description,
-      underlying: error)
-  }
-
-  /// Whether memory ran out, which says nothing about the file.
-  ///
-  /// Once a cipher exists, OpenSSL fails only when it runs out of memory.
-  var isOutOfMemory: Bool {
-    underlying is CryptoError || (underlying as? ResultCode)?.value == SQLITE_NOMEM
-  }
-}
-
 // SQLite's extended result codes, which the C header makes with macros that Swift does not import:
 // <https://sqlite.org/rescode.html>.
 
@@ -63,6 +52,7 @@ let SQLITE_IOERR_READ = SQLITE_IOERR | (1 << 8)
 let SQLITE_IOERR_SHORT_READ = SQLITE_IOERR | (2 << 8)
 let SQLITE_IOERR_WRITE = SQLITE_IOERR | (3 << 8)
 let SQLITE_IOERR_FSYNC = SQLITE_IOERR | (4 << 8)
+let SQLITE_IOERR_NOMEM = SQLITE_IOERR | (12 << 8)
 let SQLITE_IOERR_LOCK = SQLITE_IOERR | (15 << 8)
 /// The bytes read differ from the bytes written; SQLite's checksum VFS uses this code, too.
 let SQLITE_IOERR_DATA = SQLITE_IOERR | (32 << 8)

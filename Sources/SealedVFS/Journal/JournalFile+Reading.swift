@@ -6,11 +6,14 @@ extension JournalFile {
   func answer(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) throws(ResultCode) {
-    if let name = superJournalName {
+    let name = superJournalName
+    superJournalName = nil
+    if let name, offset + Int64(byteCount) == name.end {
       // The name that was checked; the file can have changed since then.
-      superJournalName = nil
       unsafe memset(target, 0, byteCount)  // SQLite rolls back when it finds no name
-      if name.count == byteCount { unsafe target.copyMemory(from: name, byteCount: byteCount) }
+      if name.bytes.count == byteCount {
+        unsafe target.copyMemory(from: name.bytes, byteCount: byteCount)
+      }
       return
     }
     switch byteCount {
@@ -73,7 +76,8 @@ extension JournalFile {
       }
       try openHeader(at: offset)
     } else if try isEndOfPointer(at: offset) {
-      superJournalName = try checkSuperJournal()
+      // The length and the sum are between the name and the magic.
+      superJournalName = (try checkSuperJournal(), offset - 8)
     } else {
       if isPlaceOfHeader { try refuseDamagedHeader(at: offset) }
       return

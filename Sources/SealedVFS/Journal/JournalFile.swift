@@ -12,9 +12,10 @@ final class JournalFile: SealedFile {
   /// The full path of the journal, as a super-journal lists it.
   let path: [UInt8]
 
-  /// The name that SQLite reads next, set after it read the magic that ends a super-journal
-  /// pointer.
-  var superJournalName: [UInt8]?
+  /// The checked name of the super-journal and its end, set after SQLite read the magic that ends the pointer.
+  ///
+  /// SQLite reads the name next, unless it has no memory for it. It can then read the pointer again.
+  var superJournalName: (bytes: [UInt8], end: Int64)?
 
   /// One record, or one header, as it is on disk.
   let sealed = Scratch(byteCount: JournalLayout.recordByteCount)

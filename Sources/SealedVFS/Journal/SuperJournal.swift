@@ -99,7 +99,8 @@ struct SuperJournal {
     } else {
       switch errno {
       case ENOENT, ENOTDIR: break
-      case EIO, ENOMEM: throw ResultCode(SQLITE_IOERR_READ)
+      case EIO: throw ResultCode(SQLITE_IOERR_READ)
+      case ENOMEM: throw ResultCode(SQLITE_NOMEM)
       default: return .refused("the super-journal that the journal names cannot be read")
       }
       // Another VFS can keep its files outside the file system.

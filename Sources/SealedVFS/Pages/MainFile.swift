@@ -62,8 +62,12 @@ internal import VaultCrypto
       {
         return try identify(present)
       }
-      guard error.code == .inputOutput else { throw record(error, SQLITE_NOTADB) }
-      throw record(error, error.isOutOfMemory ? SQLITE_NOMEM : SQLITE_IOERR_READ)
+      switch error.code {
+      case .busy: throw record(error, SQLITE_BUSY)
+      case .inputOutput:
+        throw record(error, error.isOutOfMemory ? SQLITE_NOMEM : SQLITE_IOERR_READ)
+      default: throw record(error, SQLITE_NOTADB)
+      }
     }
     if header != keys.header {
       keys = try ResultCode.translatingCryptoErrors(

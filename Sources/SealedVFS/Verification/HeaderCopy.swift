@@ -90,10 +90,10 @@ struct HeaderCopy {
   /// Another file can have taken the place of the database. It must not be overwritten. The file belongs to the copy if
   /// one of its pages opens, or if the log or the journal holds every page of the database.
   func identifies(
-    _ database: BaseFile, under key: borrowing SecretBytes
+    _ database: BaseFile, at path: String, under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> Bool {
     guard let pageCount = try pageCount(under: key) else { return false }
-    if try opensPage(of: database, under: key) { return true }
+    if try opensPage(of: database, at: path, under: key) { return true }
     if pageCount == 0 { return true }
     guard pageCount <= Self.probedPageCount else { return false }
     let cipher = try translatingCryptoErrors(
@@ -103,25 +103,28 @@ struct HeaderCopy {
 
   /// Whether one of the first pages of a database file opens.
   private func opensPage(
-    of database: BaseFile, under key: borrowing SecretBytes
+    of database: BaseFile, at path: String, under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> Bool {
-    let path = companion.file.path
     let cipher = try translatingCryptoErrors(
       at: path, PageCipher(.page, key: key, header: header))
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
+    var failure: SealedDatabaseError?
     for number in 1...Self.probedPageCount {
       do throws(ResultCode) {
         try unsafe database.read(
           sealed.pointer, sealed.byteCount, at: PageLayout.offset(ofPage: number))
       } catch {
-        if error.isShortRead { return false }
-        throw SealedDatabaseError(error, path: path)
+        if error.isShortRead { break }
+        failure = failure ?? SealedDatabaseError(error, path: path)
+        if error.isOutOfMemory { break }
+        continue
       }
       let isOpen = try unsafe translatingCryptoErrors(
         at: path, cipher.open(sealed.pointer, number: number, into: page.pointer))
       if isOpen { return true }
     }
+    if let failure { throw failure }
     return false
   }
 }
@@ -159,22 +162,37 @@ struct Companion {
   }
 
   /// Calls `body` with the number and the offset of each sealed page, until it returns true.
+  ///
+  /// A part that cannot be read can be one that is not needed: the error is thrown if `body` never returned true.
   func forEachPage(
     in numbers: ClosedRange<UInt32>,
     _ body: (UInt32, Int64) throws(SealedDatabaseError) -> Bool
   ) throws(SealedDatabaseError) {
+    var failure: SealedDatabaseError?
+    func isLast(
+      _ step: () throws(SealedDatabaseError) -> Bool
+    ) throws(SealedDatabaseError) -> Bool {
+      do throws(SealedDatabaseError) {
+        return try step()
+      } catch {
+        if error.isOutOfMemory { throw error }
+        failure = failure ?? error
+        return false
+      }
+    }
     let byteCount = try file.byteCount()
     if role == .page {
       let frameCount = LogLayout.frameCount(inFileOf: byteCount)
       for index in 0..<min(Int64(frameCount), Self.searchedFrameCount) {
         let start = LogLayout.offset(ofFrame: index + 1)
-        let number = try file.bytes(4, at: start).bigEndianWord(at: 0)
-        if numbers.contains(number),
-          try body(number, start + Int64(LogLayout.frameHeaderByteCount))
-        {
-          return
+        let isDone = try isLast { () throws(SealedDatabaseError) -> Bool in
+          let number = try file.bytes(4, at: start).bigEndianWord(at: 0)
+          guard numbers.contains(number) else { return false }
+          return try body(number, start + Int64(LogLayout.frameHeaderByteCount))
         }
+        if isDone { return }
       }
+      if let failure { throw failure }
       return
     }
     // Headers and records start at multiples of 8. Only a sealed header states the number of records, and its key
@@ -183,13 +201,20 @@ struct Companion {
     let end = min(byteCount - Int64(JournalLayout.recordByteCount) + 4, Self.searchedByteCount)
     var start = Int64(JournalLayout.headerByteCount)
     while start < end {
-      let block = try file.bytes(Int(min(blockByteCount, end - start)), at: start)
-      for position in stride(from: 0, through: block.count - 4, by: 8) {
-        let number = block.bigEndianWord(at: position)
-        if numbers.contains(number), try body(number, start + Int64(position) + 4) { return }
+      let isDone = try isLast { () throws(SealedDatabaseError) -> Bool in
+        let block = try file.bytes(Int(min(blockByteCount, end - start)), at: start)
+        for position in stride(from: 0, through: block.count - 4, by: 8) {
+          let number = block.bigEndianWord(at: position)
+          if numbers.contains(number), try body(number, start + Int64(position) + 4) {
+            return true
+          }
+        }
+        return false
       }
+      if isDone { return }
       start += blockByteCount
     }
+    if let failure { throw failure }
   }
 }
 
@@ -217,7 +242,7 @@ extension DatabaseFiles {
     of database: BaseFile, under key: borrowing SecretBytes
   ) throws(SealedDatabaseError) -> SealedHeader? {
     try headerCopies { (copy) throws(SealedDatabaseError) in
-      try copy.identifies(database, under: key)
+      try copy.identifies(database, at: path, under: key)
     }.first?.header
   }
 }

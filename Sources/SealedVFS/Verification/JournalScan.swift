@@ -47,6 +47,7 @@ struct JournalScan {
       do throws(SealedDatabaseError) {
         evaluate(try file.superJournal().state)
       } catch {
+        if error.isOutOfMemory { throw error }
         evaluate(.refused("a super-journal cannot be read"))
       }
       if report.lacksSuperJournal {

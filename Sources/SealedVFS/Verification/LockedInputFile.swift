@@ -89,7 +89,7 @@ internal import CSQLite
     }
   }
 
-  /// Reads bytes that lie within the file.
+  /// Reads bytes that lie within the file, and throws each failure.
   func readAll(
     _ byteCount: Int, into target: UnsafeMutableRawPointer, at offset: Int64
   ) throws(SealedDatabaseError) {
