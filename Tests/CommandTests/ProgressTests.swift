@@ -30,9 +30,13 @@ import Testing
         0: .reading(input ?? "/dev/null"),
         1: output.map { .writing($0) } ?? .terminal(user.terminal), 2: .terminal(user.terminal),
       ])
-    let status = child.wait()
+    // Read meanwhile: a terminal holds only a few thousand bytes.
+    try eventually(user.seen) {
+      user.readOutput(milliseconds: 20)
+      return child.hasEnded
+    }
     for _ in 0..<50 { user.readOutput() }
-    return (status, user.seen)
+    return (child.wait(), user.seen)
   }
 
   private var access: [String] { ["--home", home.path, "--password-file", home.passwordFile] }

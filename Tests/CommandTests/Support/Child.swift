@@ -59,9 +59,13 @@ struct Child {
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     let setSession: Int16 = 0x80  // POSIX_SPAWN_SETSID
-    posix_spawnattr_setflags(&attributes, setSession)
+    posix_spawnattr_setflags(&attributes, setSession | Int16(POSIX_SPAWN_SETSIGDEF))
 
-    // The tester's own home and credentials must not affect the test.
+    // The tester's own home, credentials and ignored signals must not affect the test.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for signal in [SIGHUP, SIGINT, SIGQUIT] { sigaddset(&signals, signal) }
+    posix_spawnattr_setsigdefault(&attributes, &signals)
     var variables = ProcessInfo.processInfo.environment
     for name in [
       "DATAVAULT_HOME", "STATE_DIRECTORY", "XDG_DATA_HOME", "CREDENTIALS_DIRECTORY",
