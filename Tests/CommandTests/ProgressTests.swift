@@ -30,7 +30,7 @@ import Testing
         0: .reading(input ?? "/dev/null"),
         1: output.map { .writing($0) } ?? .terminal(user.terminal), 2: .terminal(user.terminal),
       ])
-    // Read meanwhile: a terminal holds only a few thousand bytes.
+    // Read while it runs: a terminal holds only a few thousand bytes.
     try eventually(user.seen) {
       user.readOutput(milliseconds: 20)
       return child.hasEnded
