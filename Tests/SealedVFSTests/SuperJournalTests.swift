@@ -175,8 +175,8 @@ import Testing
     #expect(!place.exists(place.journal))
   }
 
-  // SQLite 3.53 allocates memory between the magic and the name. A connection with `locking_mode=EXCLUSIVE` goes on
-  // after that has failed.
+  // SQLite 3.53 allocates memory between the magic and the name. If that fails, a connection with
+  // `locking_mode=EXCLUSIVE` stays usable.
   @Test func `a super-journal pointer can be read again after its name was not`() throws {
     let (place, connection) = try TemporaryDatabase.reopened(rowCount: 400)
     try connection.run(

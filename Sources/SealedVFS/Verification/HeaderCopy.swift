@@ -163,7 +163,7 @@ struct Companion {
 
   /// Calls `body` with the number and the offset of each sealed page, until it returns true.
   ///
-  /// A part that cannot be read can be one that is not needed: the error is thrown if `body` never returned true.
+  /// Continues after a part that cannot be read, and throws its error only if `body` never returns true.
   func forEachPage(
     in numbers: ClosedRange<UInt32>,
     _ body: (UInt32, Int64) throws(SealedDatabaseError) -> Bool

@@ -94,7 +94,7 @@ extension HostileTests {
       try await HostileServer.run(
         Self.serve([]) { peer in
           guard !text.isEmpty else { return peer.wait() }
-          // It goes on with what establishes nothing.
+          // No message establishes the connection.
           while peer.send(HostileWebSocket.text(text)) { usleep(5_000) }
         }
       ) { server in
