@@ -51,7 +51,8 @@ extension DatabaseCoordinator {
         }
         let snapshot = try await beginSnapshot(of: vault, anchorStorage)
         let count = try await copyVaults(to: target, without: vault.id)
-        return (snapshot, try await vault.copy(to: target.store, databaseID: databaseID), count)
+        let bound = try await vault.copy(to: target.store, databaseID: databaseID)
+        return (snapshot, bound, count)
       }
       let discarded = snapshot?.discardedLogTail?.frameCount ?? 0
       if let snapshot, let bound {

@@ -46,7 +46,8 @@ import VaultedDatabase
     let (shop, secretKey) = try await withStore { store in
       let shop = try await store.addApplication("shop-of-a-restart")
       try await store.put([grant(.read, on: .channel(channel("restarted")), of: shop.id)])
-      return (shop, try await store.secretKey(of: shop.id).text())
+      let key = try await store.secretKey(of: shop.id).text()
+      return (shop, key)
     }
     try await withStore { store in
       #expect(try await store.applications() == [shop])

@@ -41,7 +41,10 @@ import Testing
     let gate = WriterGate(plain.pool)
     async let results = withThrowingTaskGroup(of: (Int, EngineError.Code?).self) { group in
       for (index, caller) in callers.enumerated() {
-        group.addTask { (index, await caller()) }
+        group.addTask {
+          let result = await caller()
+          return (index, result)
+        }
         try await eventually { commits.waitingCount == index + 1 }
       }
       gate.open()

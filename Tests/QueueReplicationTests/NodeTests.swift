@@ -31,7 +31,10 @@ import Testing
     let node = try await TestNode(shard, member: 1)
     let places = try await withThrowingTaskGroup(of: (Int, Timetoken).self) { group in
       for index in 0..<50 {
-        group.addTask { (index, try await node.engine.publish(Message("\(index)"))) }
+        group.addTask {
+          let place = try await node.engine.publish(Message("\(index)"))
+          return (index, place)
+        }
       }
       return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }

@@ -79,8 +79,10 @@ struct StatsCommand: AsyncParsableCommand, VaultAccess {
 
   func run() async throws {
     guard watches else {
-      let (statistics, size) = try await runEngine {
-        (try await $0.statistics(), try await $0.databaseSize())
+      let (statistics, size) = try await runEngine { engine in
+        let statistics = try await engine.statistics()
+        let size = try await engine.databaseSize()
+        return (statistics, size)
       }
       return try report.print(QueueReport(statistics, size)) {
         Self.table(statistics) + "\n" + SizeReport(size).text

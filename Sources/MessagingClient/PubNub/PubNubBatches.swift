@@ -68,13 +68,13 @@ extension PubNubClient {
         while count < Self.concurrentCount, let channel = rest.next() {
           count += 1
           group.addTask {
+            let result: Result<Timetoken, MessagingClientError>
             do throws(MessagingClientError) {
-              return (
-                channel, .success(try await self.publish(json: json, to: channel, publication))
-              )
+              result = .success(try await self.publish(json: json, to: channel, publication))
             } catch {
-              return (channel, .failure(error))
+              result = .failure(error)
             }
+            return (channel, result)
           }
         }
         guard let (channel, result) = await group.next() else { return results }

@@ -27,10 +27,9 @@ extension OpenHome {
       }
     if login.isEmpty, passcode.isEmpty { return (application, client) }
     guard login == application.application.publishKey else {
-      return (
-        application,
-        try await user(login, passcode, of: application, isProtected: isProtected, from: source)
-      )
+      let user = try await user(
+        login, passcode, of: application, isProtected: isProtected, from: source)
+      return (application, user)
     }
     if passcode.isEmpty { return (application, client) }
     if application.application.secretKey.isEqual(to: passcode) {

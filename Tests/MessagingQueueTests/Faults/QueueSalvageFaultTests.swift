@@ -16,7 +16,8 @@ import VaultedDatabase
       vaultParameters: place.home.vaultParameters, baseVFS: RecordingVFS(recorder).name)
     let vault = try await place.unlockedVault()
     do throws(EngineError) {
-      return (try await MessagingEngine.salvage(home, vault: vault), nil)
+      let report = try await MessagingEngine.salvage(home, vault: vault)
+      return (report, nil)
     } catch {
       return (nil, error)
     }
