@@ -115,8 +115,7 @@ import VaultCrypto
     let shell = try RunningShell(home)
     let process = try shell.started()
     let vault = try await Vault.get(.messaging, in: FileVaultStore(home: FilePath(home.path)))
-    try await vault.unlock(
-      with: Credentials(password: SecretBytes(copying: Array(TestHome.password.utf8))))
+    try await vault.unlock(with: .keyFile(home.key()))
     let key = Data(try await vault.databaseKeys().current.withUnsafeBytes { Array($0) })
     let forms = [
       key, Data(key.base64EncodedString().utf8),

@@ -73,6 +73,8 @@ struct Child {
     ] {
       variables[name] = nil
     }
+    // Most commands derive a key: see Tests/Support/FastDerivation.
+    variables["LD_PRELOAD"] = variables["DATAVAULT_TEST_PRELOAD"]
     variables.merge(environment) { $1 }
 
     command = wrapper + [program] + arguments

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VaultCrypto
 
 /// A home directory for one test, and files with passwords.
 struct TestHome {
@@ -16,6 +17,8 @@ struct TestHome {
   var keySource: [String] {
     FileManager.default.fileExists(atPath: keyFile) ? ["--unlock-key-file", keyFile] : []
   }
+  /// The key file's contents.
+  func key() throws -> SecretBytes { try SecretBytes(copying: folder.bytes("unlock-key")) }
   var database: String { path + "/messaging.db" }
 
   func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
