@@ -17,7 +17,8 @@ import Testing
   @Test(arguments: pages)
   func `the shell blocks of a page run and print what the page says`(page: String) throws {
     let guide = try Program.run(
-      Repository.path("scripts/run-guides"), [Program.datavault, Repository.path(page)])
+      Repository.path("scripts/run-guides"), [Program.datavault, Repository.path(page)],
+      environment: Program.commandEnvironment)
     #expect(guide.status == 0, "\(guide.text)\(guide.errors)")
   }
 }

@@ -66,15 +66,13 @@ struct Child {
     sigemptyset(&signals)
     for signal in [SIGHUP, SIGINT, SIGQUIT] { sigaddset(&signals, signal) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
-    var variables = ProcessInfo.processInfo.environment
+    var variables = Program.commandEnvironment
     for name in [
       "DATAVAULT_HOME", "STATE_DIRECTORY", "XDG_DATA_HOME", "CREDENTIALS_DIRECTORY",
       "DATAVAULT_REQUIRE_SECURED",
     ] {
       variables[name] = nil
     }
-    // Most commands derive a key: see Tests/Support/FastDerivation.
-    variables["LD_PRELOAD"] = variables["DATAVAULT_TEST_PRELOAD"]
     variables.merge(environment) { $1 }
 
     command = wrapper + [program] + arguments

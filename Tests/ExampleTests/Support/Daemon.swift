@@ -44,7 +44,7 @@ final class Daemon: @unchecked Sendable {
     outputFile = "output-\(UUID().uuidString)"
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments
-    var environment = ProcessInfo.processInfo.environment
+    var environment = Program.commandEnvironment
     environment["NOTIFY_SOCKET"] = reports.path
     environment["CREDENTIALS_DIRECTORY"] = credentials
     process.environment = environment

@@ -112,6 +112,8 @@ struct Spool {
   /// Runs `datavault` on the home.
   @discardableResult
   func datavault(_ arguments: String..., through wrapper: [String] = []) throws -> Program {
-    try Program.run("/usr/bin/env", wrapper + [Program.datavault] + arguments + ["--home", home])
+    try Program.run(
+      "/usr/bin/env", wrapper + [Program.datavault] + arguments + ["--home", home],
+      environment: Program.commandEnvironment)
   }
 }

@@ -1,6 +1,6 @@
-// In front of OpenSSL in the commands that CommandTests start: the 300,000 iterations of a vault's password become 300.
-// They were a third of the suite's processor time. Only commands with it open such vaults. Other counts stay.
-// scripts/run-tests builds it, and Child loads it.
+// In front of OpenSSL in the commands that tests start: the 300,000 iterations of a vault's password become 300. They
+// were a third of the suite's processor time. Only commands with it open such vaults. Other counts stay.
+// scripts/run-tests builds it, and Program.commandEnvironment loads it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <openssl/core.h>

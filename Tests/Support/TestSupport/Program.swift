@@ -38,6 +38,13 @@ package struct Program: Sendable {
       errors: files.contents(of: "errors") ?? "")
   }
 
+  /// The environment for commands: their passwords take few iterations, as Tests/Support/FastDerivation says.
+  package static let commandEnvironment: [String: String] = {
+    var variables = ProcessInfo.processInfo.environment
+    variables["LD_PRELOAD"] = variables["DATAVAULT_TEST_PRELOAD"]
+    return variables
+  }()
+
   /// Copies a file by another process: when it closes the file, SQLite's locks stay.
   package static func copy(_ source: String, to target: String) throws {
     _ = try run("/bin/cp", [source, target])
