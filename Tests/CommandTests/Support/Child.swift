@@ -59,12 +59,14 @@ struct Child {
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     let setSession: Int16 = 0x80  // POSIX_SPAWN_SETSID
-    posix_spawnattr_setflags(&attributes, setSession | Int16(POSIX_SPAWN_SETSIGDEF))
+    posix_spawnattr_setflags(
+      &attributes, setSession | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
 
-    // The tester's own home, credentials and ignored signals must not affect the test.
+    // The tester's own home, credentials, and ignored and blocked signals must not affect the test.
     var signals = sigset_t()
     sigemptyset(&signals)
-    for signal in [SIGHUP, SIGINT, SIGQUIT] { sigaddset(&signals, signal) }
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigfillset(&signals)
     posix_spawnattr_setsigdefault(&attributes, &signals)
     var variables = Program.commandEnvironment
     for name in [
