@@ -91,6 +91,17 @@ struct Distributor {
     return poll(id, subscription, after: end, limits)
   }
 
+  /// Forgets the subscribers that wait in one of the ranges.
+  ///
+  /// - Returns: for each, an answer without events at its place.
+  mutating func removeWaiting(in ranges: [PlaceRange]) -> [(SubscriberID, Events)] {
+    let affected = subscribers.filter { subscriber in
+      ranges.contains { $0.affects(subscriber.value.place) }
+    }
+    for id in affected.keys { remove(id) }
+    return affected.map { ($0.key, Events(end: $0.value.place, $0.value.limits)) }
+  }
+
   /// Forgets a subscriber.
   mutating func remove(_ id: SubscriberID) {
     guard let subscriber = subscribers.removeValue(forKey: id) else { return }

@@ -27,6 +27,10 @@ package final class Realtime: Sendable {
     var nextNumber: UInt64 = 0
     /// What of the log was undone, the oldest first, as of the last read.
     var undone: [UndoneRange]
+    /// What other nodes had undone, as of the last read.
+    private(set) var repaired: [PlaceRange]
+    /// How often that has changed.
+    private(set) var repairCount = 0
     /// Why the distribution has ended.
     var failure: EngineError?
     /// What is to be called, in its order.
@@ -41,10 +45,21 @@ package final class Realtime: Sendable {
 
     /// Where a subscriber continues that has seen everything up to a place: earlier if that was undone since.
     func readingPlace(_ place: Timetoken) -> Timetoken {
-      // Events that are not stored have places up to the next multiple of 100 after that of a message.
-      let message = Timetoken(unchecked: place.rawValue / 100 * 100)
-      return undone.filter { message > $0.after && message <= $0.through }.map(\.after).min()
-        ?? place
+      (undone.map(\.places) + repaired).filter { $0.affects(place) }.map(\.after).min() ?? place
+    }
+
+    /// Notes what other nodes had undone.
+    ///
+    /// A poll that waits in a new range ends without events: the next one begins before the range.
+    mutating func note(_ ranges: [PlaceRange]) {
+      guard ranges != repaired else { return }
+      let known = repaired
+      repaired = ranges
+      repairCount += 1
+      for (id, events) in distributor.removeWaiting(in: ranges.filter { !known.contains($0) }) {
+        guard let handler = handlers.removeValue(forKey: id) else { continue }
+        calls.append { handler(.success(events)) }
+      }
     }
 
     /// Notes the calls of a distribution, for ``Realtime/makeCalls()``.
@@ -73,9 +88,10 @@ package final class Realtime: Sendable {
   package init(_ engine: MessagingEngine) async throws(EngineError) {
     self.engine = engine
     // Read before the end, so that what is undone between the two is noticed.
-    let undone = try await engine.logTail(after: .greatest, maximumCount: 1).undone
+    let tail = try await engine.logTail(after: .greatest, maximumCount: 1)
     let window = EventWindow(at: try await engine.logEnd())
-    state = Mutex(State(distributor: Distributor(window), undone: undone))
+    state = Mutex(
+      State(distributor: Distributor(window), undone: tail.undone, repaired: tail.repaired))
   }
 
   /// Distributes until the task is cancelled or the engine stops; call it once.
@@ -111,7 +127,8 @@ package final class Realtime: Sendable {
     let senders = state.withLock { state -> [Sender]? in
       let seen = state.undone.last?.number ?? 0
       state.undone = tail.undone
-      let place = tail.undone.filter { $0.number > seen }.map(\.after).min()
+      state.note(tail.repaired)
+      let place = tail.undone.filter { $0.number > seen }.map(\.places.after).min()
       guard let place, place < state.distributor.window.end else { return nil }
       return state.distributor.startAgain(at: place)
         .compactMap { state.senders.removeValue(forKey: $0) }
@@ -197,21 +214,23 @@ package final class Realtime: Sendable {
     maximumByteCount: Int = 1 << 20, _ handler: @escaping Handler
   ) -> SubscriberID {
     let limits = Events.Limits(count: maximumCount, byteCount: maximumByteCount)
-    let knownPlace = engine.readingPlace(place)
-    let (id, answer) = state.withLock { state in
+    let (id, answer, repairCount) = state.withLock { state in
       let id = SubscriberID(number: state.makeNumber())
-      guard state.failure == nil else { return (id, Distributor.Answer?.none) }
-      let place = min(knownPlace, state.readingPlace(place))
+      guard state.failure == nil else { return (id, Distributor.Answer?.none, 0) }
+      let place = state.readingPlace(place)
       let answer = state.distributor.poll(id, subscription, after: place, limits)
-      if case .events = answer { return (id, answer) }
+      if case .events = answer { return (id, answer, 0) }
       state.handlers[id] = handler
-      return (id, answer)
+      return (id, answer, state.repairCount)
     }
     switch answer {
     case .events(let events): handler(.success(events))
     case .wait: break
     case .readLog(let place, let known):
-      Task { await readLog(for: id, subscription, after: place, known: known, limits) }
+      Task {
+        await readLog(
+          for: id, subscription, after: place, known: known, limits, repairCount: repairCount)
+      }
     case nil:
       if let failure = state.withLock({ $0.failure }) { handler(.failure(failure)) }
     }
@@ -229,9 +248,9 @@ package final class Realtime: Sendable {
   /// Reads the log for a subscriber from before the window, until it has events or waits with the others.
   private func readLog(
     for id: SubscriberID, _ subscription: Subscription, after place: Timetoken, known: Timetoken,
-    _ limits: Events.Limits
+    _ limits: Events.Limits, repairCount: Int
   ) async {
-    var (place, known) = (place, known)
+    var (place, known, repairCount) = (place, known, repairCount)
     do throws(EngineError) {
       while true {
         let tail = try await engine.logTail(
@@ -240,6 +259,11 @@ package final class Realtime: Sendable {
         let answer: Distributor.Answer? = state.withLock { state in
           // Otherwise it was cancelled, or the distribution has ended.
           guard state.handlers[id] != nil else { return nil }
+          if repairCount != state.repairCount {
+            repairCount = state.repairCount
+            let beginning = state.readingPlace(place)
+            if beginning < place { return .readLog(after: beginning, known: known) }
+          }
           return state.distributor.take(tail, for: id, subscription, known: known, limits)
         }
         switch answer {

@@ -135,6 +135,24 @@ private final class PollingSubscriber: Sendable {
     }
   }
 
+  @Test func `a subscriber that waits in a range when its repair comes reads the range again`()
+    async throws
+  {
+    let shard = try TestShard()
+    let node = try await TestNode(shard, member: 1)
+    let realtime = try await Realtime(node.engine)
+    let running = Task { try await realtime.run() }
+    let place = try await node.engine.publish(Message(shop: "one"))
+    let subscriber = PollingSubscriber(at: place)
+    subscriber.poll(realtime)
+    try await eventually("it waits") { realtime.waitingCount == 1 }
+    try await node.node.write([.repair(from: place.rawValue - 100, to: place.rawValue + 250)])
+    try await eventually("it has the range") { subscriber.received.texts == ["one"] }
+    running.cancel()
+    _ = await running.result
+    await node.stop()
+  }
+
   @Test func `a place that another node has undone is read again once, though nothing follows`()
     async throws
   {

@@ -11,14 +11,18 @@ package struct LogTail: Sendable {
   package let isAtEnd: Bool
   /// What the home had undone when it was read; empty on a home that is the only one.
   package let undone: [UndoneRange]
+  /// What other nodes had undone, as far as this home knew when it was read.
+  package let repaired: [PlaceRange]
 
   package init(
-    messages: [LogMessage], end: Timetoken, isAtEnd: Bool, undone: [UndoneRange] = []
+    messages: [LogMessage], end: Timetoken, isAtEnd: Bool, undone: [UndoneRange] = [],
+    repaired: [PlaceRange] = []
   ) {
     self.messages = messages
     self.end = end
     self.isAtEnd = isAtEnd
     self.undone = undone
+    self.repaired = repaired
   }
 }
 
@@ -62,7 +66,7 @@ extension MessagingEngine {
       return LogTail(
         messages: page.messages,
         end: Timetoken(unchecked: isAtEnd ? max(highWater, place.rawValue) : last),
-        isAtEnd: isAtEnd, undone: try undone(in: db))
+        isAtEnd: isAtEnd, undone: try undone(in: db), repaired: try repaired(in: db))
     }
   }
 

@@ -46,23 +46,38 @@ package protocol EngineReplica: AnyObject, Sendable {
   /// What this home has undone, the oldest first: what was read of the tables before must be read again.
   func undone(in db: Database) throws -> [UndoneRange]
 
-  /// Where a reader continues that has seen the log up to a place at another node: earlier if that has undone it since.
-  func readingPlace(_ place: Timetoken) -> Timetoken
+  /// What other nodes have undone: a reader that comes from one of them must read it again.
+  func repaired(in db: Database) throws -> [PlaceRange]
 }
 
 /// Places of the log that were given out and then undone, because brokers forgot their records: other messages can
 /// have them since.
-package struct UndoneRange: Sendable, Hashable {
-  /// Counts the undoings of this home.
-  package let number: Int64
+package struct PlaceRange: Sendable, Hashable {
   /// The last place that was not undone.
   package let after: Timetoken
   package let through: Timetoken
 
-  package init(number: Int64, after: Timetoken, through: Timetoken) {
-    self.number = number
+  package init(after: Timetoken, through: Timetoken) {
     self.after = after
     self.through = through
+  }
+
+  /// Whether a reader that has seen everything up to a place must read the range again.
+  package func affects(_ place: Timetoken) -> Bool {
+    // Events that are not stored have places up to the next multiple of 100 after that of a message.
+    place > after && place.rawValue / 100 * 100 <= through.rawValue
+  }
+}
+
+/// What a home has undone itself.
+package struct UndoneRange: Sendable, Hashable {
+  /// Counts the undoings of this home.
+  package let number: Int64
+  package let places: PlaceRange
+
+  package init(number: Int64, places: PlaceRange) {
+    self.number = number
+    self.places = places
   }
 }
 
@@ -117,9 +132,9 @@ extension MessagingEngine {
     try attachedReplica.withLock(\.self)?.undone(in: db) ?? []
   }
 
-  /// As ``EngineReplica/readingPlace(_:)``; the place itself on a home that is the only one.
-  package func readingPlace(_ place: Timetoken) -> Timetoken {
-    attachedReplica.withLock(\.self)?.readingPlace(place) ?? place
+  /// As ``EngineReplica/repaired(in:)``; nothing on a home that is the only one.
+  package func repaired(in db: Database) throws -> [PlaceRange] {
+    try attachedReplica.withLock(\.self)?.repaired(in: db) ?? []
   }
 
   /// Throws unless the home is the only one, for what no log can carry.

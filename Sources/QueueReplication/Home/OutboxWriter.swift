@@ -214,7 +214,9 @@ package final class OutboxWriter: EngineReplica {
   package func undone(in db: Database) throws -> [UndoneRange] {
     try ReplicationSchema.undone(db)
   }
-  package func readingPlace(_ place: Timetoken) -> Timetoken { place }
+  package func repaired(in db: Database) throws -> [PlaceRange] {
+    try StoredState.values(db).repaired.map(PlaceRange.init)
+  }
 
   package func receive(
     from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration

@@ -25,9 +25,8 @@ extension ReplicaNode: EngineReplica {
     try ReplicationSchema.undone(db)
   }
 
-  package func readingPlace(_ place: Timetoken) -> Timetoken {
-    let ranges = state.withLock { $0.view.values.repaired }
-    return Timetoken(unchecked: ranges.reduce(place.rawValue) { $1.readingPlace($0) })
+  package func repaired(in db: Database) throws -> [PlaceRange] {
+    try StoredState.values(db).repaired.map(PlaceRange.init)
   }
 
   package func post(

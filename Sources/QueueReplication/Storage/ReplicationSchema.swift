@@ -152,7 +152,7 @@ package enum ReplicationSchema {
         sql: "SELECT number, after, through FROM replication_repair ORDER BY number"))
     return rows.map {
       UndoneRange(
-        number: $0[0], after: Timetoken(unchecked: $0[1]), through: Timetoken(unchecked: $0[2]))
+        number: $0[0], places: PlaceRange(ShardState.TimetokenRange(from: $0[1], to: $0[2])))
     }
   }
 
@@ -167,5 +167,11 @@ package enum ReplicationSchema {
   package static func isMade(_ db: Database) throws -> Bool {
     try db.number(
       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'replication_state'") != nil
+  }
+}
+
+extension PlaceRange {
+  init(_ range: ShardState.TimetokenRange) {
+    self.init(after: Timetoken(unchecked: range.from), through: Timetoken(unchecked: range.to))
   }
 }
