@@ -6,8 +6,18 @@ internal import SystemPackage
 package import VaultedDatabase
 
 /// The options that name what opens a vault: a password, a recovery code, a key file or the desktop's keyring.
+///
+/// Those of ``PasswordOptions`` are repeated here, because a group within a group makes parsing in a debug build four
+/// times slower.
 package struct CredentialOptions: ParsableArguments {
-  @OptionGroup var password: PasswordOptions
+  @Option(help: .passwordFile, completion: .file()) var passwordFile: String?
+  @Option(name: .customLong("password-fd"), help: .passwordDescriptor) var passwordDescriptor:
+    Int32?
+  @Option(help: .credential) var credential: String?
+  @Option(help: .passwordCommand) var passwordCommand: String?
+  @Option(help: .saltFile, completion: .file()) var saltFile: String?
+  @Option(name: .customLong("salt-fd"), help: .saltDescriptor) var saltDescriptor: Int32?
+  @Flag(name: .customLong("salt-prompt"), help: .saltPrompt) var asksForSalt = false
 
   @Option(
     help: ArgumentHelp("Open the vault with a recovery code read from a file.", valueName: "file"),
@@ -52,6 +62,18 @@ package struct CredentialOptions: ParsableArguments {
   /// Creates the options without values, for the parser.
   package init() {}
 
+  private var password: PasswordOptions {
+    var options = PasswordOptions()
+    options.passwordFile = passwordFile
+    options.passwordDescriptor = passwordDescriptor
+    options.credential = credential
+    options.passwordCommand = passwordCommand
+    options.saltFile = saltFile
+    options.saltDescriptor = saltDescriptor
+    options.asksForSalt = asksForSalt
+    return options
+  }
+
   /// Whether the command must refuse to create or open a vault under the publicly known password.
   package func requiresSecuredVault() throws(CommandFailure) -> Bool {
     let isRequired = try Environment.requiresSecuredVault()
@@ -80,6 +102,7 @@ package struct CredentialOptions: ParsableArguments {
 
   /// Refuses two sources of a secret, and one stream for two.
   package func validate() throws {
+    try password.validate()
     guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
       throw ValidationError(
         "give only one of a password, a recovery code, a key file and --keyring")

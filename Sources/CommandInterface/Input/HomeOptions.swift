@@ -4,7 +4,9 @@ internal import SecretServiceStore
 package import SystemPackage
 package import VaultedDatabase
 
-/// The options that every command on a home has: `--home`, `--store`, and those of its output.
+/// The options that every command on a home has: `--home`, `--store`, `--quiet` and `--verbose`.
+///
+/// The last two are repeated here, because a group within a group makes parsing in a debug build four times slower.
 package struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("home"),
@@ -24,10 +26,14 @@ package struct HomeOptions: ParsableArguments {
       valueName: "file|secret-service"))
   var store = StoreChoice.file
 
-  @OptionGroup var level: OutputLevelOptions
+  @Flag(name: .customLong("quiet"), help: OutputLevelOptions.quietHelp) var isQuiet = false
+  @Flag(name: .customLong("verbose"), help: OutputLevelOptions.verboseHelp) var isVerbose = false
 
   /// Creates the options without values, for the parser.
   package init() {}
+
+  /// Sets the output level of the whole program.
+  package func validate() throws { try OutputLevel.set(isQuiet: isQuiet, isVerbose: isVerbose) }
 
   /// The home; it is also refused while a variable for all commands has a value that is not one.
   package func home() throws(CommandFailure) -> DataVaultHome {

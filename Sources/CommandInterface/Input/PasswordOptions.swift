@@ -4,42 +4,14 @@ internal import VaultCrypto
 
 /// The options that name the current password and salt.
 package struct PasswordOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "Read the password from a file. A final newline is ignored.", valueName: "file"),
-    completion: .file())
-  var passwordFile: String?
-
-  @Option(
-    name: .customLong("password-fd"),
-    help: ArgumentHelp("Read the password from a file descriptor.", valueName: "n"))
-  var passwordDescriptor: Int32?
-
-  @Option(
-    help: ArgumentHelp(
-      "Read the password from a systemd credential in $CREDENTIALS_DIRECTORY.",
-      valueName: "name"))
-  var credential: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "Read the password from the output of a command, which a shell runs: 'pass show vault'.",
-      valueName: "command"))
-  var passwordCommand: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "Read the salt from a file. Needed if the vault has one.", valueName: "file"),
-    completion: .file())
-  var saltFile: String?
-
-  @Option(
-    name: .customLong("salt-fd"),
-    help: ArgumentHelp("Read the salt from a file descriptor.", valueName: "n"))
-  var saltDescriptor: Int32?
-
-  @Flag(name: .customLong("salt-prompt"), help: "Ask for the salt at the terminal, without echo.")
-  var asksForSalt = false
+  @Option(help: .passwordFile, completion: .file()) var passwordFile: String?
+  @Option(name: .customLong("password-fd"), help: .passwordDescriptor) var passwordDescriptor:
+    Int32?
+  @Option(help: .credential) var credential: String?
+  @Option(help: .passwordCommand) var passwordCommand: String?
+  @Option(help: .saltFile, completion: .file()) var saltFile: String?
+  @Option(name: .customLong("salt-fd"), help: .saltDescriptor) var saltDescriptor: Int32?
+  @Flag(name: .customLong("salt-prompt"), help: .saltPrompt) var asksForSalt = false
 
   /// Creates the options without values, for the parser.
   package init() {}
@@ -99,4 +71,20 @@ package struct PasswordOptions: ParsableArguments {
       SecretInput.Question(
         what: "salt", vault: id, hint: "give --salt-file FILE or --salt-fd N"))
   }
+}
+
+extension ArgumentHelp {
+  static let passwordFile = ArgumentHelp(
+    "Read the password from a file. A final newline is ignored.", valueName: "file")
+  static let passwordDescriptor = ArgumentHelp(
+    "Read the password from a file descriptor.", valueName: "n")
+  static let credential = ArgumentHelp(
+    "Read the password from a systemd credential in $CREDENTIALS_DIRECTORY.", valueName: "name")
+  static let passwordCommand = ArgumentHelp(
+    "Read the password from the output of a command, which a shell runs: 'pass show vault'.",
+    valueName: "command")
+  static let saltFile = ArgumentHelp(
+    "Read the salt from a file. Needed if the vault has one.", valueName: "file")
+  static let saltDescriptor = ArgumentHelp("Read the salt from a file descriptor.", valueName: "n")
+  static let saltPrompt: ArgumentHelp = "Ask for the salt at the terminal, without echo."
 }

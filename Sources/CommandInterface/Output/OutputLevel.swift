@@ -2,28 +2,21 @@ internal import ArgumentParser
 internal import Logging
 internal import Synchronization
 
-/// The options `--quiet` and `--verbose` of every command.
+/// The options `--quiet` and `--verbose` of commands that have no ``HomeOptions``.
 package struct OutputLevelOptions: ParsableArguments {
-  @Flag(
-    name: .customLong("quiet"),
-    help: "Print only results, errors, questions, and the warning that a vault is not secured.")
-  var isQuiet = false
+  static let quietHelp: ArgumentHelp =
+    "Print only results, errors, questions, and the warning that a vault is not secured."
+  static let verboseHelp: ArgumentHelp =
+    "Also say which home is used, what opens the vault, and how long each step takes."
 
-  @Flag(
-    name: .customLong("verbose"),
-    help: "Also say which home is used, what opens the vault, and how long each step takes.")
-  var isVerbose = false
+  @Flag(name: .customLong("quiet"), help: Self.quietHelp) var isQuiet = false
+  @Flag(name: .customLong("verbose"), help: Self.verboseHelp) var isVerbose = false
 
   /// Creates the options without values, for the parser.
   package init() {}
 
   /// Sets the level for the whole program.
-  package func validate() throws {
-    guard !isQuiet || !isVerbose else {
-      throw ValidationError("give only one of --quiet and --verbose")
-    }
-    OutputLevel.current = isQuiet ? .quiet : isVerbose ? .verbose : .normal
-  }
+  package func validate() throws { try OutputLevel.set(isQuiet: isQuiet, isVerbose: isVerbose) }
 }
 
 /// What the program prints in addition to its results and errors.
@@ -41,6 +34,14 @@ package enum OutputLevel {
   package static var current: OutputLevel {
     get { level.withLock { $0 } }
     set { level.withLock { $0 = newValue } }
+  }
+
+  /// Sets the level that the options name.
+  static func set(isQuiet: Bool, isVerbose: Bool) throws {
+    guard !isQuiet || !isVerbose else {
+      throw ValidationError("give only one of --quiet and --verbose")
+    }
+    current = isQuiet ? .quiet : isVerbose ? .verbose : .normal
   }
 
   /// The least level of the libraries' log messages.

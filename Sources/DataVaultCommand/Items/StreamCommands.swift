@@ -5,26 +5,26 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// The vault and the context of `encrypt` and `decrypt`.
-struct StreamArguments: ParsableArguments, VaultAccess {
-  @OptionGroup var vault: VaultArgument
+/// A command from standard input to standard output, under a key of a vault.
+private protocol StreamCommand: AsyncParsableCommand, VaultAccess {
+  var vault: VaultArgument { get }
+  var context: String { get }
+}
 
-  @Option(
-    help: ArgumentHelp(
-      "A text that 'decrypt' must get too, such as where the data belongs. It is not stored.",
-      valueName: "text"))
-  var context = ""
-
-  @OptionGroup var homeOptions: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
-
+extension StreamCommand {
   func validate() throws {
     try SecretRules.checkStandardInputIsFree(credentials.sources)
   }
 }
 
+extension ArgumentHelp {
+  fileprivate static let context = ArgumentHelp(
+    "A text that 'decrypt' must get too, such as where the data belongs. It is not stored.",
+    valueName: "text")
+}
+
 /// The command `datavault encrypt VAULT`.
-struct EncryptCommand: AsyncParsableCommand {
+struct EncryptCommand: StreamCommand {
   static let configuration = CommandConfiguration(
     commandName: "encrypt", abstract: "Encrypt standard input under a key of the vault.",
     discussion: """
@@ -36,11 +36,14 @@ struct EncryptCommand: AsyncParsableCommand {
       now or later, opens it.
       """)
 
-  @OptionGroup var arguments: StreamArguments
+  @OptionGroup var vault: VaultArgument
+  @Option(help: .context) var context = ""
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let vault = try await arguments.open(arguments.vault.id())
-    var encryptor = try await vault.encryptor(context: Array(arguments.context.utf8))
+    let vault = try await open(self.vault.id())
+    var encryptor = try await vault.encryptor(context: Array(context.utf8))
     let output = OutputDescriptor.standardOutput
     try output.writeAll(encryptor.header)
     var input = StandardInput("encrypting")
@@ -55,7 +58,7 @@ struct EncryptCommand: AsyncParsableCommand {
 }
 
 /// The command `datavault decrypt VAULT`.
-struct DecryptCommand: AsyncParsableCommand {
+struct DecryptCommand: StreamCommand {
   static let configuration = CommandConfiguration(
     commandName: "decrypt", abstract: "Decrypt what 'encrypt' has made.",
     discussion: """
@@ -63,14 +66,17 @@ struct DecryptCommand: AsyncParsableCommand {
       if the data is changed or its end is missing, and with 66 if another vault has encrypted it.
       """)
 
-  @OptionGroup var arguments: StreamArguments
+  @OptionGroup var vault: VaultArgument
+  @Option(help: .context) var context = ""
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
   func run() async throws {
-    let vault = try await arguments.open(arguments.vault.id())
+    let vault = try await open(self.vault.id())
     var input = StandardInput("decrypting")
     let header = try input.first(DataDecryptor.headerByteCount)
     var decryptor = try await vault.decryptor(
-      header: header, context: Array(arguments.context.utf8))
+      header: header, context: Array(context.utf8))
     let output = OutputDescriptor.standardOutput
     while let count = try input.next() {
       let plaintext = try input.piece.withBytes { (bytes) throws(VaultError) in

@@ -2,25 +2,23 @@ internal import ArgumentParser
 internal import CommandInterface
 internal import MessagingQueue
 
-/// The arguments of the commands that settle messages leased by `queue receive --no-ack --ndjson`.
-struct LeaseOptions: ParsableArguments, VaultAccess {
-  @Argument(
-    help: ArgumentHelp(
-      "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token"))
-  var tokens: [LeaseToken]
+/// A command that settles messages leased by `queue receive --no-ack --ndjson`.
+private protocol SettlingCommand: AsyncParsableCommand, VaultAccess {
+  var tokens: [LeaseToken] { get }
+  func settle(_ engine: MessagingEngine) async throws
+}
 
-  @OptionGroup var homeOptions: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+extension SettlingCommand {
+  func run() async throws { try await runEngine { try await settle($0) } }
+}
 
-  func settle(
-    _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
-  ) async throws {
-    try await runEngine { try await operation($0, tokens) }
-  }
+extension ArgumentHelp {
+  fileprivate static let leaseTokens = ArgumentHelp(
+    "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token")
 }
 
 /// The command `datavault queue ack TOKEN`.
-struct AckCommand: AsyncParsableCommand {
+struct AckCommand: SettlingCommand {
   static let configuration = CommandConfiguration(
     commandName: "ack", abstract: "Acknowledge leased messages. They are not delivered again.",
     discussion: """
@@ -29,15 +27,17 @@ struct AckCommand: AsyncParsableCommand {
         datavault queue ack TOKEN
       """)
 
-  @OptionGroup var leases: LeaseOptions
+  @Argument(help: .leaseTokens) var tokens: [LeaseToken]
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func run() async throws {
-    try await leases.settle { try await $0.acknowledge($1) }
+  func settle(_ engine: MessagingEngine) async throws {
+    try await engine.acknowledge(tokens)
   }
 }
 
 /// The command `datavault queue release TOKEN`.
-struct ReleaseCommand: AsyncParsableCommand {
+struct ReleaseCommand: SettlingCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Return leased messages to the queue.")
 
@@ -48,41 +48,45 @@ struct ReleaseCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("The reason, for the attempts of a dead letter.", valueName: "text"))
   var reason: String?
 
-  @OptionGroup var leases: LeaseOptions
+  @Argument(help: .leaseTokens) var tokens: [LeaseToken]
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func run() async throws {
-    try await leases.settle {
-      try await $0.release($1, after: delay?.duration ?? .zero, reason: reason)
-    }
+  func settle(_ engine: MessagingEngine) async throws {
+    try await engine.release(tokens, after: delay?.duration ?? .zero, reason: reason)
   }
 }
 
 /// The command `datavault queue reject TOKEN`.
-struct RejectCommand: AsyncParsableCommand {
+struct RejectCommand: SettlingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reject", abstract: "Turn leased messages into dead letters.")
 
   @Option(help: ArgumentHelp("The reason.", valueName: "text"))
   var reason: String
 
-  @OptionGroup var leases: LeaseOptions
+  @Argument(help: .leaseTokens) var tokens: [LeaseToken]
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func run() async throws {
-    try await leases.settle { try await $0.reject($1, reason: reason) }
+  func settle(_ engine: MessagingEngine) async throws {
+    try await engine.reject(tokens, reason: reason)
   }
 }
 
 /// The command `datavault queue extend TOKEN`.
-struct ExtendCommand: AsyncParsableCommand {
+struct ExtendCommand: SettlingCommand {
   static let configuration = CommandConfiguration(
     commandName: "extend", abstract: "Change how long messages stay leased.")
 
   @Option(help: ArgumentHelp("The new lease from now on: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var lease = DurationArgument.standardLease
 
-  @OptionGroup var leases: LeaseOptions
+  @Argument(help: .leaseTokens) var tokens: [LeaseToken]
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
 
-  func run() async throws {
-    try await leases.settle { try await $0.extend($1, by: lease.duration) }
+  func settle(_ engine: MessagingEngine) async throws {
+    try await engine.extend(tokens, by: lease.duration)
   }
 }
