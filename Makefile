@@ -83,8 +83,8 @@ sanitize:
 soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
-# The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: release, wipe, fuzz,
-# crash, kills, server, backups, model, sqlite-suite-1 to -4, grdb-suite, sanitize-address, sanitize-thread, bench, soak,
+# The runs that take too long for CI, in parts of at most 45 minutes. PART=fuzz runs one part: exhaustive-libraries,
+# exhaustive-others, wipe, fuzz, crash, kills, server, backups, model, sqlite-suite-1 to -4, grdb-suite, sanitize-address, sanitize-thread, bench, soak,
 # examples, deb. Prints a row for docs/development/nightly.md each.
 nightly:
 	@scripts/nightly $(PART)

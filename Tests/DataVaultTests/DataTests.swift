@@ -147,7 +147,9 @@ import VaultCrypto
     #expect(again[4..<12] == after[4..<12])
   }
 
-  @Test(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason), arguments: lengths)
+  @Test(
+    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
+    arguments: Exhaustive.sample(of: lengths, oneIn: 4))
   func `an independent program opens our sealed data, and we open its data`(byteCount: Int)
     async throws
   {

@@ -50,9 +50,10 @@ import VaultCrypto
   }
 
   @Test(
-    arguments: VaultFixtures.names(in: VaultFixtures.negativeDirectory).filter {
-      !VaultFixtures.idsOfNoVault.contains($0)
-    })
+    arguments: Exhaustive.sample(
+      of: VaultFixtures.names(in: VaultFixtures.negativeDirectory).filter {
+        !VaultFixtures.idsOfNoVault.contains($0)
+      }, oneIn: 3))
   func `a vault with one fault is refused`(name: String) async throws {
     let vault = try await vault(name, in: VaultFixtures.negativeDirectory)
     let refusal = await code {
@@ -69,9 +70,7 @@ import VaultCrypto
 
   @Test(
     .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
-    .enabled("takes a minute and 70 MB: set DATAVAULT_LARGE_FILES=1") {
-      ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
-    })
+    .enabled(if: Exhaustive.isRequested, "takes a minute and 70 MB: set DATAVAULT_EXHAUSTIVE=1"))
   func `a vault that is only too large is refused, also by the reference reader`() async throws {
     try JoseReader.removeChecks(of: "sizes")
     let home = TemporaryHome()
@@ -122,7 +121,8 @@ import VaultCrypto
   }
 
   @Test(
-    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason), arguments: VaultFixtures.positives)
+    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
+    arguments: Exhaustive.sample(of: VaultFixtures.positives, oneIn: 3))
   func `joserfc opens each vault of version 1 by each of its slots`(
     fixture: VaultFixtures.Positive
   ) throws {

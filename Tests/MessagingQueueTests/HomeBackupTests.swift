@@ -226,7 +226,8 @@ import VaultedDatabase
   ) async throws {
     try await place.publish(1...9, try await place.makeVault())
     let before = try place.image
-    var step = 0
+    let distance = Exhaustive.distance(7)
+    var step = Exhaustive.first("\(String(describing: errno))", of: distance)
     while true {
       let fault: FileRecorder.Fault =
         errno.map { .failures(fromEvent: step, $0) } ?? .crash(atEvent: step)
@@ -247,7 +248,7 @@ import VaultedDatabase
         try FileManager.default.contentsOfDirectory(atPath: scratch.path.string) == ["backup"])
       try FileManager.default.removeItem(atPath: target.string)
       if !recorder.hasOccurred { break }
-      step += 1
+      step += distance
     }
     #expect(step > 30)
   }

@@ -10,8 +10,11 @@ import Testing
 /// stomp.py, unchanged, over each transport and in each version that it speaks.
 @Suite(.enabled(if: STOMPClient.python != nil, "stomp.py is not installed"))
 struct STOMPStockClientTests {
-  @Test(
-    arguments: ["1.0", "1.1", "1.2"], ["topic", "queue", "transaction", "large"])
+  private static let tours = ["1.0", "1.1", "1.2"].flatMap { version in
+    ["topic", "queue", "transaction", "large"].map { (version: version, scenario: $0) }
+  }
+
+  @Test(arguments: Exhaustive.sample(of: tours, oneIn: 3))
   func `the stock client does this over TCP`(version: String, scenario: String) async throws {
     try await ServerFixture.runWithSTOMP { server in
       try await STOMPClient.check(scenario, server, server.closed, "tcp", version)

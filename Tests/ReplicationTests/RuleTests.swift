@@ -62,7 +62,8 @@ import Testing
     Rule("switchesKeyWithAll", .switchesKeyWithAll, 19, "unreadable"),
   ]
 
-  @Test(arguments: rules) func `without one rule, a run breaks a promise that it keeps with all`(
+  @Test(arguments: Exhaustive.sample(of: rules, oneIn: 4))
+  func `without one rule, a run breaks a promise that it keeps with all`(
     _ rule: Rule
   ) {
     let limit: UInt64 = setting("DATAVAULT_RULE_SEEDS") ?? 200

@@ -2,6 +2,7 @@ import CSQLite
 import FaultVFS
 import Foundation
 import SealedVFS
+import TestSupport
 import Testing
 
 /// Each call of a transaction on the underlying VFS fails once.
@@ -20,10 +21,7 @@ import Testing
   }
 
   /// The distance between failing calls.
-  ///
-  /// `DATAVAULT_FAULTS=all` fails every call. Otherwise each mode begins at a different call.
-  private static let step =
-    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 29
+  private static let step = Exhaustive.distance(43)
 
   private static let rowCount = 40
   private static let query = "SELECT id || key || body FROM u ORDER BY id"
@@ -77,8 +75,7 @@ import Testing
     let layer = LayerVFS()
     let place = try Self.made(mode)
     let original = try place.contents()
-    let number = Self.modes.firstIndex { $0.testDescription == mode.testDescription } ?? 0
-    var call = (2 * number + (code == .inputOutput ? 0 : 1)) % Self.step
+    var call = Exhaustive.first("\(mode.testDescription) \(code)", of: Self.step)
     var failedCalls: Set<String> = []
     while true {
       try place.restore(original)
@@ -103,7 +100,7 @@ import Testing
       }
       call += Self.step
     }
-    #expect(failedCalls.count > 1)
+    #expect(failedCalls.count > (Exhaustive.isRequested ? 1 : 0))
   }
 
   @Test(
@@ -133,7 +130,8 @@ import Testing
     }
     let original = try killed.contents()
     let layer = LayerVFS()
-    var call = 0
+    let step = Exhaustive.distance(5)
+    var call = Exhaustive.first("\(setup) \(code)", of: step)
     while true {
       try killed.restore(original)
       layer.fail(call: call, code)
@@ -152,7 +150,7 @@ import Testing
       layer.lift()
       if layer.failedCall == nil { break }
       #expect(try killed.query("SELECT sum(length(text)) FROM t") == rows)
-      call += 1
+      call += step
     }
     #expect(call > 20)
   }

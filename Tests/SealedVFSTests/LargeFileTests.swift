@@ -2,6 +2,7 @@ import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Databases larger than 1 GiB, where SQLite has its lock bytes, and larger than 4 GiB.
@@ -87,6 +88,7 @@ import Testing
   }
 
   @Test(
+    .enabled(if: Exhaustive.isRequested, "takes a minute and 1 GiB: set DATAVAULT_EXHAUSTIVE=1"),
     .enabled("less than 4 GiB are free where temporary files go") {
       Self.freeByteCount >= 4 * Self.gibibyte
     })
@@ -98,9 +100,7 @@ import Testing
   }
 
   @Test(
-    .enabled("takes minutes and 5 GiB: set DATAVAULT_LARGE_FILES=1") {
-      ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
-    })
+    .enabled(if: Exhaustive.isRequested, "takes minutes and 5 GiB: set DATAVAULT_EXHAUSTIVE=1"))
   func `a database past 4 GiB is written, rolled back and read`() throws {
     let place = TemporaryDatabase()
     try place.register()

@@ -17,15 +17,11 @@ import VaultCrypto
   .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)),
   .serialized)
 struct InterruptionTests {
-  /// `DATAVAULT_FAULTS=all` interrupts at every call; the default is every fourth call, from another first
-  /// call for each change.
-  private static let stride =
-    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 4
+  private static let stride = Exhaustive.distance(8)
 
   /// The first call at which a change is interrupted.
   private static func firstCall(_ change: Change, _ moment: BusMoment) -> Int {
-    let index = (Change.allCases.firstIndex(of: change) ?? 0) * 2
-    return (index + (moment == .beforeCall ? 0 : 1)) % stride
+    Exhaustive.first("\(change) \(moment)", of: stride)
   }
 
   /// A change, with the expected state before it.

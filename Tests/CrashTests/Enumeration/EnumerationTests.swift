@@ -2,9 +2,9 @@ import FileRecording
 import TestSupport
 import Testing
 
-/// `make crash STATES=100000` tries that many states of each workload; the default is 300.
+/// `make crash STATES=100000` tries that many states of each workload, `make test` 40.
 @Suite struct EnumerationTests {
-  private static let stateCount: Int = setting("DATAVAULT_CRASH_STATES") ?? 150
+  private static let stateCount: Int = setting("DATAVAULT_CRASH_STATES") ?? 40
   private static let seed: UInt64 = setting("DATAVAULT_CRASH_SEED") ?? 0x5EED
 
   @Test(arguments: CrashWorkload.allCases)

@@ -4,16 +4,12 @@ import GRDB
 import MessagingQueue
 import QueueFixture
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Every write, sync, truncation, removal and read of a working engine fails, once alone and once
 /// as the first of many until an operation gets an error.
 @Suite struct EngineFaultTests {
-  /// `DATAVAULT_FAULTS=all` tries every kind of fault at every point; the default is one kind at
-  /// each point, in turn.
-  private static let isExhaustive =
-    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
-
   @Test func `a failing disk loses and repeats no message, and the same engine continues`()
     async throws
   {
@@ -58,13 +54,13 @@ import Testing
         .failures(fromEvent: number, .noSpace), .failures(fromEvent: number, .ioError),
         .failures(fromEvent: number, .readOnlyFileSystem),
       ]
-      faults += isExhaustive ? kinds : [kinds[number % 5]]
+      faults += Exhaustive.isRequested ? kinds : [kinds[number % 5]]
     }
     for number in 0..<rehearsal.readCount {
       let kinds: [FileRecorder.Fault] = [
         .readFailure(atRead: number, .ioError), .readFailures(fromRead: number, .ioError),
       ]
-      faults += isExhaustive ? kinds : number % 3 == 0 ? [kinds[number % 2]] : []
+      faults += Exhaustive.isRequested ? kinds : number % 3 == 0 ? [kinds[number % 2]] : []
     }
     return faults
   }

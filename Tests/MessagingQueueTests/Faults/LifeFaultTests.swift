@@ -13,9 +13,6 @@ import VaultedDatabase
 /// An engine from its first start over its stop to the next start, on a home that fails at each of
 /// its steps, those of the vault included.
 @Suite struct LifeFaultTests {
-  private static let isExhaustive =
-    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
-
   @Test func `a failed start or stop can be repeated, and no message is lost`() async throws {
     let start = EngineHome()
     await (try start.makeVault()).lock()
@@ -31,7 +28,7 @@ import VaultedDatabase
         .failures(fromEvent: number, .readOnlyFileSystem),
       ]
       let turn = isFirst || number % 2 == 0 ? [kinds[number % 5]] : []
-      for fault in Self.isExhaustive ? kinds : turn {
+      for fault in Exhaustive.isRequested ? kinds : turn {
         let run = try LifeRun(vaultFile, lives: isFirst ? 1 : 2, fault: fault)
         runs += 1
         do {

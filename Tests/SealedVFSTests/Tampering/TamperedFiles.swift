@@ -40,14 +40,15 @@ struct TamperedFiles {
     return files
   }
 
-  /// The offsets to change: the headers and every fifth byte, of a long journal every eleventh.
+  /// The offsets to change: the headers, and a sample of the other bytes.
   ///
-  /// `make nightly PART=model` changes every byte of all but the long journal.
+  /// Of a long journal it is always a sample.
   var indices: [Int] {
     let headers = kind == .spilledJournal ? laterHeaders : []
-    let step = kind == .spilledJournal ? 11 : setting("DATAVAULT_TAMPERING_STEP") ?? 5
+    let step = Exhaustive.distance(31) * (kind == .spilledJournal ? 11 : 1)
+    let first = Exhaustive.first(kind.rawValue, of: step)
     return bytes.indices.filter { index in
-      index % step == 0 || index < 600 || index >= bytes.count - 100
+      index % step == first || index < 600 || index >= bytes.count - 100
         || headers.contains { ($0..<$0 + 80).contains(index) }
     }
   }
