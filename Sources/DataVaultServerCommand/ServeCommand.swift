@@ -36,6 +36,13 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
   var stompListen: [ListenAddress] = []
 
   @Option(
+    name: .customLong("allow-stomp-origin"),
+    help: ArgumentHelp(
+      "An origin whose web pages can speak STOMP over a WebSocket: https://HOST. Can be repeated.",
+      valueName: "origin"))
+  var stompOrigins: [WebOrigin] = []
+
+  @Option(
     help: ArgumentHelp("The certificate chain for TLS, in PEM.", valueName: "file"),
     completion: .file())
   var tlsCertificate: String?
@@ -79,6 +86,7 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     configuration.allowsPlainHTTP = allowsPlainHTTP
     configuration.allowsUnsecured = allowsUnsecured
     configuration.webhooks.allowsPrivate = allowsPrivateWebhooks
+    configuration.stompOrigins = Set(stompOrigins)
     let identity = try identity()
     let inherited = InheritedSocket.all(
       in: ServiceManagerEnvironment.values, processID: getpid())
@@ -127,6 +135,11 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     limit.rlim_cur = limit.rlim_max
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
+}
+
+extension WebOrigin: ExpressibleByArgument {
+  /// Parses the argument of `--allow-stomp-origin`.
+  public init?(argument: String) { self.init(argument) }
 }
 
 extension ListenAddress: ExpressibleByArgument {

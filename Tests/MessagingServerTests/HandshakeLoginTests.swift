@@ -262,8 +262,6 @@ import VaultCrypto
         server, Self.basic("ana:wrong password"), "/stomp/closed")
       #expect(wrong.hasPrefix("HTTP/1.1 401 "))
       #expect(Self.challenges(in: wrong) == Self.challenges)
-      #expect(
-        try await Self.refusal(server, Self.right, "/stomp/none").hasPrefix("HTTP/1.1 404 "))
       #expect(try await Self.refusal(server, Self.right, "/stomp").hasPrefix("HTTP/1.1 400 "))
       let socket = try await PusherSocket.open(server, "/stomp/closed", headers: Self.right)
       // The host of a client can be the name of the server.
@@ -276,20 +274,87 @@ import VaultCrypto
     }
   }
 
+  @Test
+  func
+    `a path that names no application is answered as one without users, and then as a wrong key`()
+    async throws
+  {
+    try await Self.run { server in
+      for headers in ["", Self.right] {
+        let unknown = try await PusherSocket.open(server, "/stomp/none", headers: headers)
+        try await unknown.send("CONNECT\naccept-version:1.2\nhost:none\n\n\0")
+        let shop = try await PusherSocket.open(server, "/stomp/shop", headers: headers)
+        try await shop.send("CONNECT\naccept-version:1.2\nhost:shop\n\n\0")
+        let answers = [
+          try await Self.frame("ERROR", unknown), try await Self.frame("ERROR", shop),
+        ]
+        #expect(answers[0] == answers[1])
+        #expect(answers[0].contains(STOMPEnding.unknownClient.message))
+      }
+      let token = "Authorization: Application Token abc\r\n"
+      let unknown = try await Self.refusal(server, token, "/stomp/none")
+      let shop = try await Self.refusal(server, token, "/stomp/shop")
+      #expect(unknown.replacing("none", with: "shop") == shop)
+    }
+  }
+
+  @Test func `web pages of other origins open no WebSocket of STOMP, unless they are allowed`()
+    async throws
+  {
+    try await Self.run({
+      $0.stompOrigins = Set(
+        ["https://app.example", "http://page.example:8080"].compactMap { WebOrigin($0) })
+    }) { server in
+      let own = "http://\(server.origin)"
+      for path in ["/stomp", "/stomp/shop"] {
+        for origin in [
+          "https://other.example", "null", "http://127.0.0.1:1", "\(own).other",
+          "http://app.example",
+          "https://app.example:8443", "\(own)\r\nOrigin: https://other.example",
+        ] {
+          let answer = try await Self.refusal(server, "Origin: \(origin)\r\n", path)
+          #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(origin)")
+        }
+        for origin in ["", own, "https://app.example", "HTTP://page.example:8080"] {
+          let field = origin.isEmpty ? "" : "Origin: \(origin)\r\n"
+          let socket = try await PusherSocket.open(server, path, headers: field)
+          try await socket.send("\(server.open.stompConnect)\0")
+          _ = try await Self.frame("CONNECTED", socket)
+        }
+      }
+      // The keys of the other protocols are in web pages of every origin.
+      _ = try await Self.connect(server, "Origin: https://other.example\r\n")
+    }
+  }
+
+  @Test func `an origin is a scheme, a host and a port that the scheme does not imply`() {
+    for (text, read) in [
+      ("https://a.example", "https://a.example"), ("HTTPS://A.example:443", "https://a.example"),
+      ("http://a:80", "http://a"), ("http://a:443", "http://a:443"),
+      ("http://[::1]:1", "http://[::1]:1"),
+    ] {
+      #expect(WebOrigin(text)?.description == read)
+    }
+    for text in [
+      "", "a", "https://", "ftp://a", "https://a/", "https://u@a", "null", "*", "https://é",
+    ] {
+      #expect(WebOrigin(text) == nil, "\(text)")
+    }
+  }
+
   @Test func `without credentials, the path gives no right and host must not contradict it`()
     async throws
   {
     try await Self.run { server in
       let anonymous = try await PusherSocket.open(server, "/stomp/closed")
-      try await anonymous.send(Self.connect)
+      try await anonymous.send("\(server.closed.stompConnect)\0")
       _ = try await Self.frame("CONNECTED", anonymous)
       try await anonymous.send("SUBSCRIBE\nid:1\ndestination:/topic/c\n\n\0")
       #expect(try await Self.frame("ERROR", anonymous).contains("access refused"))
       let other = try await PusherSocket.open(server, "/stomp/closed", headers: Self.right)
       try await other.send("CONNECT\naccept-version:1.2\nhost:shop\n\n\0")
       #expect(
-        try await Self.frame("ERROR", other).contains(
-          "host names another application than the path"))
+        try await Self.frame("ERROR", other).contains(STOMPEnding.unknownClient.message))
     }
   }
 

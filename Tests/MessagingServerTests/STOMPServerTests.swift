@@ -49,7 +49,7 @@ import Testing
       try await server.engine.publish(Message(channel: Channel("closed/jobs"), payload: [0x61]))
       let subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/jobs\nack:client\n\n"
       try await STOMPPeer.run(server) { peer in
-        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        try await peer.send(server.closed.stompConnect)
         _ = try await peer.next()
         try await peer.send(subscribe)
         let id = try #require(try await peer.next()?["ack"])
@@ -204,7 +204,7 @@ import Testing
         #expect(try await peer.ending() == "the server is locked")
       }
       try await STOMPPeer.run(server) { peer in
-        try await peer.send("CONNECT\naccept-version:1.2\nhost:shop\n\n")
+        try await peer.send(server.open.stompConnect)
         #expect(try await peer.ending() == "the server is locked")
       }
       try await server.vault.unlock(with: credentials("secret"))
@@ -212,7 +212,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("CONNECT\nhost:other\n\n", "host names no application, and login is no publish key"),
+    ("CONNECT\nhost:other\n\n", STOMPEnding.unknownClient.message),
     ("CONNECT\naccept-version:3\nhost:shop\n\n", "this server speaks versions 1.0, 1.1 and 1.2"),
     ("CONNECT\nhost:shop\nlogin:ann\npasscode:x\n\n", nil),
     ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", nil),
@@ -230,6 +230,39 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "host:shop", "host:closed", "host:none", "login:none", "host:shop\nlogin:none",
+    "host:none\nlogin:none\npasscode:a password", "host:shop\npasscode:a password",
+    "host:shop\nlogin:ana\npasscode:a password", "host:closed\nlogin:ana\npasscode:a password",
+    "host:closed\nlogin:KEY",
+  ])
+  func `a client without a key gets one answer, whatever name it has guessed`(
+    headers: String
+  ) async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      try await server.put(user: "ana", "another password")
+      let headers = headers.replacing("KEY", with: server.open.publish)
+      try await STOMPPeer.run(server) { peer in
+        try await peer.send("CONNECT\naccept-version:1.2\n\(headers)\n\n")
+        let frame = try await peer.next()
+        #expect(frame?.command == "ERROR")
+        #expect(frame?["message"] == STOMPEnding.unknownClient.message)
+        #expect(frame?["datavault-status"] == "403")
+      }
+    }
+  }
+
+  @Test func `the public key is enough in an open application`() async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      try await STOMPPeer.run(server) { peer in
+        try await peer.send(server.open.stompConnect)
+        #expect(try await peer.next()?.command == "CONNECTED")
+        try await peer.send("SEND\ndestination:/topic/c\nreceipt:r\n\n1")
+        #expect(try await peer.next()?.command == "RECEIPT")
+      }
+    }
+  }
+
   @Test(arguments: ["/topic/c", "/queue/c", "/queue/jobs/new"])
   func `the error for a refused subscription names its receipt`(destination: String) async throws {
     try await ServerFixture.runWithSTOMP { server in
@@ -239,7 +272,7 @@ import Testing
       try await server.store.put([Grant(Rights.lease, on: key, minutes: 0, start: Date())])
       try await server.server.gate.home?.refresh()
       try await STOMPPeer.run(server) { peer in
-        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        try await peer.send(server.closed.stompConnect)
         #expect(try await peer.next()?.command == "CONNECTED")
         try await peer.send("SUBSCRIBE\nid:1\ndestination:\(destination)\nreceipt:r\n\n")
         let frame = try await peer.next()
@@ -256,7 +289,7 @@ import Testing
       try await server.store.put([Grant([.read], on: key, minutes: 0, start: Date())])
       try await server.refresh()
       try await STOMPPeer.run(server) { peer in
-        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        try await peer.send(server.closed.stompConnect)
         #expect(try await peer.next()?.command == "CONNECTED")
         try await peer.send("SUBSCRIBE\nid:1\ndestination:/topic/c\nreceipt:r\n\n")
         #expect(try await peer.next()?.command == "RECEIPT")
@@ -275,6 +308,13 @@ import Testing
         #expect(ending == "the server stops: connect again")
       }
     }
+  }
+}
+
+extension ServerFixture.Keys {
+  /// The frame with which a client connects that has the public key alone.
+  var stompConnect: String {
+    "CONNECT\naccept-version:1.2\nhost:\(record.name)\nlogin:\(publish)\n\n"
   }
 }
 

@@ -257,7 +257,7 @@ def login():
     client = Client(login="ana", passcode="wrong password", connects=False)
     check("a wrong password is refused", client.wait(lambda: client.errors and client.ended), client.errors)
     equal("in these words", client.errors[0].headers["message"],
-        "access refused: login and passcode are no user with this password")
+        "access refused: host, login and passcode are not an application and a key or user of it")
     client = Client(login="ana", passcode="right password")
     client.connection.send("/topic/b", "x")
     check("a user has no other right", client.wait(lambda: client.errors and client.ended), client.errors)

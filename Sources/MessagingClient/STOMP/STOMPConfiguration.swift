@@ -12,7 +12,8 @@ public struct STOMPConfiguration: Sendable {
   ///
   /// Other servers call it a virtual host.
   public var application: String
-  /// Who the client is; nil for an anonymous client, and for one whose ``challenges`` say it.
+  /// Who the client is, on our server at least the publish key of the application; nil for one whose ``challenges`` say
+  /// it.
   public var login: STOMPLogin?
   /// Whether a passcode can be sent without TLS to another machine, where others on the way can read it.
   ///

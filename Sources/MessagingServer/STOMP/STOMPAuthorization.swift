@@ -25,7 +25,11 @@ extension OpenHome {
       case .principal(let principal): principal
       case .sealed: throw .sealed
       }
-    if login.isEmpty, passcode.isEmpty { return (application, client) }
+    if login.isEmpty, passcode.isEmpty {
+      // Names can be guessed: a client without a key is only who has logged in at the handshake.
+      if case .anonymous = client { throw .unknownClient }
+      return (application, client)
+    }
     guard login == application.application.publishKey else {
       let user = try await user(
         login, passcode, of: application, isProtected: isProtected, from: source)
@@ -60,20 +64,14 @@ extension OpenHome {
   ) throws(STOMPEnding) -> DirectoryEntry {
     let named = connecting.host.flatMap { directory.application(named: $0) }
     if let handshake {
-      guard let application = directory.application(named: handshake.application) else {
-        throw STOMPEnding(message: "there is no such application", status: 404)
-      }
-      guard named == nil || named?.id == application.id else {
-        throw STOMPEnding(message: "host names another application than the path", status: 404)
-      }
+      guard let application = directory.application(named: handshake.application),
+        named == nil || named?.id == application.id
+      else { throw .unknownClient }
       return application
     }
     // Clients whose host is the server's name, or that send none, name the application by its key.
     guard let application = named ?? directory.application(publishKey: connecting.login ?? "")
-    else {
-      throw STOMPEnding(
-        message: "host names no application, and login is no publish key", status: 404)
-    }
+    else { throw .unknownClient }
     return application
   }
 
@@ -83,14 +81,14 @@ extension OpenHome {
     from source: LoginSource
   ) async throws(STOMPEnding) -> Principal {
     guard directory.hasUsers(application.id), let name = try? Name(login) else {
-      throw .forbidden("login is not the publish key of the application")
+      throw .unknownClient
     }
     let result = await self.login(
       .password(user: name, Password(SecretBytes(copying: passcode))), to: application,
       from: source, isProtected: isProtected)
     switch result {
     case .principal(let principal): return principal
-    case .wrong: throw .forbidden("login and passcode are no user with this password")
+    case .wrong: throw .unknownClient
     case .unprotected: throw .forbidden("a password is good only over TLS or loopback")
     case .wait(let seconds):
       throw STOMPEnding(

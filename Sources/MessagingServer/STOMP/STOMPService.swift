@@ -7,10 +7,13 @@ struct STOMPService: Sendable {
   let gate: HomeGate
   let operations: ServerOperations
   var limits = STOMPLimits()
+  /// Whose web pages can open a WebSocket, beside those of this server's own origin.
+  private let origins: Set<WebOrigin>
 
-  init(_ gate: HomeGate, _ operations: ServerOperations) {
+  init(_ gate: HomeGate, _ operations: ServerOperations, origins: Set<WebOrigin> = []) {
     self.gate = gate
     self.operations = operations
+    self.origins = origins
   }
 
   /// Makes the session of a connection, on its event loop.
@@ -23,6 +26,10 @@ struct STOMPService: Sendable {
       return false
     }
     exchange.describe(.stompConnection)
+    guard !request.isFromOtherOrigin(than: origins) else {
+      exchange.answer(.pusher(403, "web pages of this origin cannot use STOMP"))
+      return true
+    }
     guard let handshake = WebSocketHandshake(request) else {
       exchange.answer(HTTPResponse(400, "the WebSocket handshake is not valid"))
       return true
@@ -45,8 +52,11 @@ struct STOMPService: Sendable {
       }
       return true
     }
-    if let home = gate.home, home.directory.application(named: name) == nil {
-      exchange.answer(.pusher(404, "there is no such application"))
+    if let home = gate.home, home.directory.application(named: name) == nil,
+      case .token = request.authorization
+    {
+      // What an application without users answers to a wrong token: the rest is said to CONNECT.
+      exchange.answer(LoginRefusal.wrongToken(for: name, isProtected: request.isProtected).response)
       return true
     }
     gate.logIn(exchange) { home in

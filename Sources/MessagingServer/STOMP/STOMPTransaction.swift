@@ -122,6 +122,10 @@ struct STOMPEnding: Error, Sendable, Equatable {
   static let silent = STOMPEnding(message: "the client has sent no heart-beat", status: 408)
   static let failed = STOMPEnding(message: "the server cannot do this now", status: 500)
 
+  /// One answer for a wrong name, key, user and password, so that it does not say which of them exist.
+  static let unknownClient = forbidden(
+    "host, login and passcode are not an application and a key or user of it")
+
   static func forbidden(_ ground: String) -> STOMPEnding {
     STOMPEnding(message: "access refused: \(ground)", status: 403)
   }

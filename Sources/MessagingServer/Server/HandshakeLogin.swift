@@ -14,6 +14,15 @@ struct LoginRefusal: Error, Sendable {
   static let unprotected = LoginRefusal(
     status: 403, message: "credentials are taken over TLS only")
 
+  /// What a wrong token for an application without users gets.
+  static func wrongToken(for realm: String, isProtected: Bool) -> LoginRefusal {
+    isProtected ? wrong([Challenge(.applicationToken, realm: realm)]) : unprotected
+  }
+
+  fileprivate static func wrong(_ challenges: [Challenge]) -> LoginRefusal {
+    LoginRefusal(status: 401, message: "the credentials are wrong", challenges: challenges)
+  }
+
   /// `{"error":"..."}`, as Pusher's clients show it.
   var response: HTTPResponse {
     var response = HTTPResponse.pusher(status, message)
@@ -47,8 +56,7 @@ extension OpenHome {
           status: 401, message: "the credentials have ended", challenges: challenges)
       }
       return named
-    case .wrong:
-      throw LoginRefusal(status: 401, message: "the credentials are wrong", challenges: challenges)
+    case .wrong: throw .wrong(challenges)
     case .unprotected: throw .unprotected
     case .wait(let seconds):
       throw LoginRefusal(
@@ -114,14 +122,8 @@ extension HomeGate {
 extension HTTPRequest {
   /// Whether a browser can have added a password that it keeps to the handshake of another server's page.
   ///
-  /// Browsers do so for `Basic` alone, and no page can read or set the field. They always send `Origin`.
+  /// Browsers do so for `Basic` alone, and no page can read or set the field.
   fileprivate var canBeFromOtherPage: Bool {
-    guard let field = headers.first(name: "authorization"),
-      field.prefix(5).lowercased() == "basic", let origin = headers.first(name: "origin")
-    else { return false }
-    let host = headers.first(name: "host") ?? ""
-    return !["http://", "https://", "ws://", "wss://"].contains {
-      origin.lowercased() == $0 + host.lowercased()
-    }
+    headers.first(name: "authorization")?.prefix(5).lowercased() == "basic" && isFromOtherOrigin()
   }
 }

@@ -101,7 +101,7 @@ package final class MessagingServer: Service {
     let pubNub = PubNubService(
       gate, operations, holdTime: configuration.holdTime, now: configuration.now)
     let pusher = PusherService(gate, uptime: configuration.uptime)
-    let stomp = STOMPService(gate, operations)
+    let stomp = STOMPService(gate, operations, origins: configuration.stompOrigins)
     let health = OperationsService(operations: operations, connections: connections, gate: gate)
     let http = ListenerProtocol.http(configuration.limits, operations) {
       if !health.answersHealth($0), !stomp.answers($0), !pusher.answers($0) { pubNub.answer($0) }

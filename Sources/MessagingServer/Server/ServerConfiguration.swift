@@ -23,6 +23,10 @@ package struct ServerConfiguration: Sendable {
   ///
   /// Default: nowhere; STOMP over WebSocket is served beside HTTP.
   package var stompListening: [Listening] = []
+  /// Whose web pages can speak STOMP over a WebSocket, beside those of the server's own origin.
+  ///
+  /// Default: none.
+  package var stompOrigins: Set<WebOrigin> = []
   /// Where health and metrics are served; nil for health alone, on the addresses of the clients.
   package var operationsListening: Listening?
   /// Whether other machines reach the metrics.

@@ -85,7 +85,8 @@ struct SwiftCipherTests {
       let pusherClient = try MessagingClient.PusherClient(pusher)
       let events = try await pusherClient.subscribe(to: "theirs")
       var stomp = STOMPConfiguration(
-        server: "stomp://\(server.stompOrigin)", application: server.open.record.name)
+        server: "stomp://\(server.stompOrigin)", application: server.open.record.name,
+        login: .credentials(login: server.open.publish))
       stomp.cipher = try exchange.cipher()
       let stompClient = try MessagingClient.STOMPClient(stomp)
       let messages = try await stompClient.subscribe(to: "/topic/theirs")
