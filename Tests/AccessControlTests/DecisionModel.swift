@@ -63,7 +63,8 @@ struct DecisionModel {
     }
     if right.isEmpty { return .no }
     let isPrivate =
-      kind(scope) != "group" && (name.hasPrefix("private-") || name.hasPrefix("presence-"))
+      kind(scope) != "group"
+      && ["private-", "presence-", "#server-to-user-"].contains { name.hasPrefix($0) }
     let closed: [AccessOperation] = [.deleteMessages, .lease, .addConsumer, .deadLetters, .purge]
     if isOpen, !isPrivate, !closed.contains(operation) { return .yes() }
     var ends: [Date] = []

@@ -7,7 +7,7 @@ import Testing
 @Suite struct DecisionModelTests {
   private static let channels = [
     "c", "a.b", "a.b.c", "a.*", "a.b.*", "a.b-pnpres", "a.*-pnpres", "c-pnpres", "private-a",
-    "private-a.b", "presence-a.*", "pusher:x", "datavault:y", ".x", "b.c",
+    "private-a.b", "presence-a.*", "#server-to-user-a", "pusher:x", "datavault:y", ".x", "b.c",
   ]
   private static let groups = ["g", "h", ":", "g-pnpres", ":-pnpres"]
   private static let users = ["ana", "bob"]

@@ -151,7 +151,10 @@ import Testing
     }
   }
 
-  @Test(arguments: ["private-a", "presence-a", "private-encrypted-a", "private-a-pnpres"])
+  @Test(arguments: [
+    "private-a", "presence-a", "private-encrypted-a", "private-a-pnpres", "#server-to-user-7",
+    "#server-to-user-7-pnpres", "#server-to-user-a.*",
+  ])
   func `what everyone has does not reach a private channel`(name: String) throws {
     var open = access(
       grant(.all, on: .application), grant(.read, on: channel(name)),
@@ -168,6 +171,18 @@ import Testing
   @Test func `a private channel keeps its jobs from everyone too`() {
     let index = access(grant(.lease, on: .application))
     #expect(index.reason(.lease, consumer("w", of: "private-a")) == .needsAuthority)
+  }
+
+  @Test(arguments: [AccessOperation.publish, .signal, .fire, .clientEvent, .history, .setState])
+  func `in an open application only a grant or the secret key reaches a user's channel`(
+    operation: AccessOperation
+  ) {
+    var open = access(isOpen: true)
+    #expect(open.reason(operation, channel("#server-to-user-7")) == .needsAuthority)
+    #expect(open.allows(.signed(shop), operation, channel("#server-to-user-7")))
+    open.put(grant(.all, on: channel("#server-to-user-7"), for: keyHolder))
+    #expect(open.allows(key, operation, channel("#server-to-user-7")))
+    #expect(open.allows(operation, channel("#server-to-users")))
   }
 
   @Test func `a Pusher subscriber has the channel for which the endpoint authorized him`() throws {

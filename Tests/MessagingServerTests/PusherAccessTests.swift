@@ -102,4 +102,38 @@ import Testing
       }
     }
   }
+
+  @Test
+  func `the channel of a user is closed to strangers in an open application, over every protocol`()
+    async throws
+  {
+    try await ServerFixture.runWithSTOMP { server in
+      let (name, keys) = ("%23server-to-user-7", server.open)
+      for target in [
+        "/publish/\(keys.publish)/\(keys.subscribe)/0/\(name)/0/1",
+        "/signal/\(keys.publish)/\(keys.subscribe)/0/\(name)/0/1",
+        "/v2/subscribe/\(keys.subscribe)/\(name)/0?tt=0",
+        "/v2/history/sub-key/\(keys.subscribe)/channel/\(name)?count=1",
+        "/v1/channel-registration/sub-key/\(keys.subscribe)/channel-group/g?add=\(name)",
+      ] {
+        #expect(try await server.get(target).status == 403, "\(target)")
+      }
+      for frame in [
+        "SUBSCRIBE\nid:1\ndestination:/topic/#server-to-user-7\n\n",
+        "SEND\ndestination:/topic/#server-to-user-7\n\nforged",
+      ] {
+        try await STOMPPeer.run(server) { peer in
+          try await peer.send(keys.stompConnect)
+          #expect(try await peer.next()?.command == "CONNECTED")
+          try await peer.send(frame)
+          let ending = try await peer.ending()
+          #expect(ending?.hasPrefix("access refused: ") == true, "\(frame)")
+        }
+      }
+      let socket = try await PusherSocket.connect(server, keys)
+      try await socket.subscribe("#server-to-user-7")
+      _ = try await socket.next("pusher:error")
+      #expect(try await server.bodies(of: "shop/#server-to-user-7").isEmpty)
+    }
+  }
 }

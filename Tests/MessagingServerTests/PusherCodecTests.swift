@@ -150,9 +150,9 @@ import Testing
       ("presence-a", .presence, false), ("presence-cache-a", .presence, true),
       ("cache-a", .public, true), ("a", .public, false), ("my-private-x", .public, false),
       ("privatea", .public, false), ("my-cache-x", .public, false), ("a_-=@,.;Z9", .public, false),
-    ] as [(String, PusherChannel.Kind, Bool)])
+    ] as [(String, PusherKind, Bool)])
   func `the beginning of a name says what the channel is`(
-    name: String, kind: PusherChannel.Kind, isCache: Bool
+    name: String, kind: PusherKind, isCache: Bool
   ) throws {
     let channel = try #require(PusherChannel(name))
     #expect((channel.kind, channel.isCache) == (kind, isCache))

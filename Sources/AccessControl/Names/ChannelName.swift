@@ -45,15 +45,11 @@ public struct ChannelName: Sendable, Hashable, CustomStringConvertible {
     isPresence || Self.reservedPrefixes.contains { text.utf8.starts(with: $0.utf8) }
   }
 
-  /// Whether Pusher's clients expect that a reader has an authority of his own: `private-` and
-  /// `presence-`.
+  /// Whether Pusher's clients expect that its readers and publishers have an authority of their own:
+  /// `private-`, `presence-` and `#server-to-user-`.
   ///
   /// What everyone has does not reach such a channel, in an open application neither.
-  public var needsAuthority: Bool {
-    // Both begin with `p`, which decides for most names.
-    guard text.utf8.first == UInt8(ascii: "p") else { return false }
-    return text.utf8.starts(with: "private-".utf8) || text.utf8.starts(with: "presence-".utf8)
-  }
+  public var needsAuthority: Bool { PusherKind(text) != .public }
 
   /// The pattern that covers this name: `a.*` for `a.b` and `a.b.c`, and `a.*-pnpres` for
   /// `a.b-pnpres`; nil for a name without a first part.
@@ -77,7 +73,7 @@ public struct ChannelName: Sendable, Hashable, CustomStringConvertible {
   /// The name.
   public var description: String { text }
 
-  private static let reservedPrefixes = ["pusher:", "pusher_internal:", "datavault:"]
+  private static let reservedPrefixes = PusherKind.reservedPrefixes + ["datavault:"]
 
   /// The name without the suffix of its presence channel.
   private var baseBytes: Substring.UTF8View {

@@ -33,7 +33,7 @@ struct PusherAuthorizing: Sendable {
       throw PusherFault(400, "channel_name is missing or not valid")
     }
     switch channel.kind {
-    case .public: throw PusherFault(400, "a public channel needs no authorization")
+    case .public, .user: throw PusherFault(400, "a public channel needs no authorization")
     case .encrypted:
       throw PusherFault(
         403, "this server has no keys of encrypted channels: use an endpoint of your own")

@@ -101,7 +101,6 @@ struct PusherTrigger: Sendable {
   static let maximumChannelCount = 100
   /// The most events of a batch.
   static let maximumBatchCount = 10
-  private static let reservedPrefixes = ["pusher:", "pusher_internal:"]
 
   let channels: [ChannelName]
   let name: String
@@ -146,7 +145,7 @@ struct PusherTrigger: Sendable {
     guard let name = try Self.text("name", members), !name.isEmpty,
       name.unicodeScalars.count <= PusherLimits.eventNameCount,
       !name.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }),
-      !Self.reservedPrefixes.contains(where: { name.utf8.starts(with: $0.utf8) })
+      !PusherKind.reservedPrefixes.contains(where: { name.utf8.starts(with: $0.utf8) })
     else { throw PusherFault(400, "name is missing, reserved or too long") }
     self.name = name
     guard let data = try Self.text("data", members) else {

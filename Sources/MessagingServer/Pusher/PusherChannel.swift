@@ -2,26 +2,15 @@ internal import AccessControl
 
 /// A channel as Pusher's clients name it; the beginning of the name says what it is.
 struct PusherChannel: Sendable, Hashable {
-  enum Kind: Sendable, Hashable {
-    case `public`
-    case `private`
-    /// Who subscribes is present, and sees who else is.
-    case presence
-    /// Publishers encrypt; this server relays.
-    case encrypted
-  }
-
   /// The longest name, in bytes.
   static let maximumByteCount = 164
-  /// How the channel of a user begins, which servers publish to by the user's id.
-  private static let userPrefix = "#server-to-user-"
 
   let name: ChannelName
-  let kind: Kind
+  let kind: PusherKind
   /// Whether a new subscriber gets the newest message.
   let isCache: Bool
 
-  /// Nil for a name that is not valid.
+  /// Nil for a name that is not valid, and for the channel of a user, to which no one subscribes.
   ///
   /// A name has no colon, so that no signature of a channel is one of something else.
   init?(_ text: String) {
@@ -29,25 +18,15 @@ struct PusherChannel: Sendable, Hashable {
       text.utf8.allSatisfy(\.isOfPusherName), let name = try? ChannelName(text)
     else { return nil }
     self.name = name
-    let (kind, rest): (Kind, Substring) =
-      if text.hasPrefix("private-encrypted-") {
-        (.encrypted, text.dropFirst(18))
-      } else if text.hasPrefix("private-") {
-        (.private, text.dropFirst(8))
-      } else if text.hasPrefix("presence-") {
-        (.presence, text.dropFirst(9))
-      } else {
-        (.public, text[...])
-      }
-    self.kind = kind
-    isCache = rest.hasPrefix("cache-")
+    kind = PusherKind(text)
+    isCache = text.dropFirst(kind.rawValue.count).hasPrefix("cache-")
   }
 
   /// Whether servers can publish to a name.
   static func isPublishable(_ text: String) -> Bool {
-    if PusherChannel(text) != nil { return true }
-    guard text.hasPrefix(userPrefix), text.utf8.count <= maximumByteCount else { return false }
-    return PusherChannel(String(text.dropFirst(userPrefix.count))) != nil
+    guard PusherKind(text) == .user else { return PusherChannel(text) != nil }
+    return text.utf8.count <= maximumByteCount
+      && PusherChannel(String(text.dropFirst(PusherKind.user.rawValue.count))) != nil
   }
 
   /// Whether client events can be sent here.
