@@ -87,8 +87,16 @@ public struct SecretKeyAuthorizer: ChannelAuthorizer {
 
   /// Signs a subscription.
   ///
-  /// - Throws: an error of OpenSSL.
+  /// - Throws: `invalidArgument` for a socket id or a channel that Pusher's server libraries do not sign; an error of
+  ///   OpenSSL.
   public func authorize(_ request: ChannelAuthorizationRequest) throws -> ChannelAuthorization {
+    // With other texts, the signature could be that of a call of the HTTP API.
+    guard PusherName.isSocketID(request.socketID), PusherName.isChannel(request.channel) else {
+      throw MessagingClientError(
+        .invalidArgument, "the socket id or the channel name is not one that can be signed",
+        hint: "a socket id is two numbers with a point; a name has up to 164 of A-Z a-z 0-9 _-=@,.;"
+      )
+    }
     let channelData =
       PusherChannelKind(request.channel) == .presence ? channelData(request.channel) : nil
     let text = "\(request.socketID):\(request.channel)" + (channelData.map { ":\($0)" } ?? "")

@@ -73,3 +73,28 @@ enum PusherChannelKind {
       }
   }
 }
+
+/// The form of what a signature covers, as Pusher's server libraries check it: neither has a colon or a line break.
+enum PusherName {
+  private static let maximumByteCount = 164
+
+  /// Whether a text is two numbers with a point.
+  static func isSocketID(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    return text.utf8.count <= 64 && parts.count == 2
+      && parts.allSatisfy { part in
+        !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) }
+      }
+  }
+
+  /// Whether a text is 1 to 164 of `A-Z`, `a-z`, `0-9` and `_-=@,.;`.
+  static func isChannel(_ text: String) -> Bool {
+    (1...maximumByteCount).contains(text.utf8.count)
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "_-=@,.;".utf8.contains(byte)
+        }
+      }
+  }
+}

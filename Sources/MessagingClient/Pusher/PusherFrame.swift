@@ -42,7 +42,8 @@ enum PusherFrame: Sendable, Equatable {
     let inner = data?.string.flatMap { try? JSONReader.value(Array($0.utf8)) } ?? data
     switch (name, channel) {
     case ("pusher:connection_established", _):
-      guard let socketID = inner?.member("socket_id")?.string else { return nil }
+      guard let socketID = inner?.member("socket_id")?.string, PusherName.isSocketID(socketID)
+      else { return nil }
       self = .established(
         socketID: socketID, activitySeconds: inner?.member("activity_timeout")?.integer ?? 120)
     case ("pusher:error", _):
