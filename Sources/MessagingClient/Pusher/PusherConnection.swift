@@ -120,7 +120,11 @@ actor PusherConnection {
         .flatMap { try? JSONReader.value(Array($0.utf8)) }
         .flatMap { $0.member("user_id") }.map { $0.string ?? $0.text }
       var data = [JSONMember("channel", .string(channel))]
-      if let authorization { data.append(JSONMember("auth", .string(authorization.auth))) }
+      if let auth = authorization?.auth {
+        // A signature, KEY:CODE, is good for this connection alone; a token is good for everyone who reads it.
+        if !auth.utf8.contains(UInt8(ascii: ":")) { try transport.checkProtection() }
+        data.append(JSONMember("auth", .string(auth)))
+      }
       if let channelData = authorization?.channelData {
         data.append(JSONMember("channel_data", .string(channelData)))
       }

@@ -242,12 +242,16 @@ final class Transport: Sendable {
       throw MessagingClientError(
         .invalidArgument, "a value has control characters, or the name of a header is none")
     }
-    let isPrivate =
-      origin.isProtected || origin.isLoopback
-      || challenges?.guard.limits.sendsCredentialsOverPlainHTTPBeyondLoopback == true
+    if request.target.text.hasSecret || request.headers.contains(where: { $0.value.hasSecret }) {
+      try checkProtection()
+    }
+  }
+
+  /// Refuses to send a secret that others on the way could read.
+  func checkProtection() throws(MessagingClientError) {
     guard
-      isPrivate
-        || !(request.target.text.hasSecret || request.headers.contains { $0.value.hasSecret })
+      origin.isProtected || origin.isLoopback
+        || challenges?.guard.limits.sendsCredentialsOverPlainHTTPBeyondLoopback == true
     else {
       throw MessagingClientError(
         .invalidArgument,

@@ -54,6 +54,40 @@ import VaultCrypto
     }
   }
 
+  @Test(arguments: [("0.0.0.0", "token"), ("0.0.0.0", "k:5e"), ("127.0.0.1", "token")])
+  func `a token goes by plain ws to this machine alone, a signature to each server`(
+    host: String, auth: String
+  ) async throws {
+    struct Fixed: ChannelAuthorizer {
+      let auth: String
+
+      func authorize(_ request: ChannelAuthorizationRequest) async throws -> ChannelAuthorization {
+        ChannelAuthorization(auth: auth)
+      }
+    }
+    let established = HostileWebSocket.text(
+      #"{"event":"pusher:connection_established","data":{"socket_id":"1.2"}}"#)
+    let confirmed = HostileWebSocket.text(
+      #"{"event":"pusher_internal:subscription_succeeded","channel":"private-a","data":"{}"}"#)
+    try await HostileServer.run { peer in
+      guard let head = peer.head(), let handshake = try? HostileWebSocket.handshake(head) else {
+        return
+      }
+      peer.send(handshake + established)
+      while !peer.read(4096).isEmpty { peer.send(confirmed) }
+    } _: { server in
+      // The system connects 0.0.0.0 to this machine, and a client cannot know that.
+      let url = server.url.replacing("127.0.0.1", with: host)
+      let client = try PusherClient(
+        PusherConfiguration(server: url, key: "k", authorizer: Fixed(auth: auth)))
+      let error = await failure { try await client.subscribe(to: "private-a") }
+      let isRefused = host == "0.0.0.0" && auth == "token"
+      #expect(error?.code == (isRefused ? .forbidden : nil))
+      #expect(error?.description.contains("others on the way can read them") != false)
+      await client.close()
+    }
+  }
+
   @Test func `a public channel does not ask the authorizer`() async throws {
     struct Counting: ChannelAuthorizer {
       let requests: LockedCount
