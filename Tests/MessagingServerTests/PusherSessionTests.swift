@@ -113,6 +113,25 @@ struct PusherSessionTests {
     #expect(session.channelCount == 1)
   }
 
+  @Test mutating func `a client that subscribes again as another user has left as the first one`()
+    throws
+  {
+    _ = try subscribe("presence-a", #"{"user_id":"ana"}"#)
+    let again = subscribing("presence-a", #"{"user_id":"bob"}"#)
+    guard case .authorize(let request) = again.first else { throw Missing() }
+    let actions = session.authorized(request, .anonymous, until: nil)
+    guard actions.count == 2, case .leave(let left) = actions[0],
+      case .join(let joined, let member?) = actions[1]
+    else { throw Missing() }
+    #expect(left == joined)
+    #expect(member.id == "bob")
+    _ = session.joined(joined, nil)
+    let event = receive(#"{"event":"client-x","channel":"presence-a","data":"1"}"#)
+    guard case .relay(let relayed) = event.first else { throw Missing() }
+    #expect(relayed.userID == "bob")
+    #expect(session.channelCount == 1)
+  }
+
   @Test mutating func `an unsubscription has no answer, and ends the events`() throws {
     _ = try subscribe("a")
     #expect(texts(session.deliver(try message("1", at: 100))) == ["1"])

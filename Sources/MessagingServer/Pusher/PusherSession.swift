@@ -165,10 +165,17 @@ struct PusherSession {
   // MARK: - Subscriptions
 
   /// Takes the permission for a subscription; a repeated one is answered again, and can have another right.
+  ///
+  /// A client that subscribes as another user leaves the channel first.
   mutating func authorized(
     _ request: PusherSubscribing, _ principal: Principal, until end: Date?
   ) -> [Action] {
     let text = request.channel.name.text
+    if let member = subscriptions[text]?.member, let other = request.member,
+      !member.id.utf8.elementsEqual(other.id.utf8)
+    {
+      return leave(text) + authorized(request, principal, until: end)
+    }
     if subscriptions[text] == nil {
       lastNumber += 1
       subscriptions[text] = Subscription(
