@@ -115,6 +115,19 @@ import Testing
     #expect(take(atMilliseconds: 5100) == [Self.vacated("a")])
   }
 
+  @Test mutating func `a channel that comes and goes takes no room of the events of others`() {
+    for number in 0..<WebhookCollector.waitingCount + 1 {
+      let now = start + .microseconds(number)
+      collector.note(.channelVacated("a"), of: shop, at: now)
+      collector.note(.channelOccupied("a"), of: shop, at: now)
+    }
+    note(.channelOccupied("b"), atMilliseconds: 20)
+    note(.channelVacated("c"), atMilliseconds: 20)
+    #expect(take(atMilliseconds: 120) == [Self.occupied("b")])
+    #expect(take(atMilliseconds: 3020) == [])
+    #expect(take(atMilliseconds: 3120) == [Self.vacated("c")])
+  }
+
   @Test mutating func `a user who returns within 3 seconds has not left, on that channel`() {
     note(.memberRemoved(channel: "presence-a", userID: "u"), atMilliseconds: 0)
     note(.memberRemoved(channel: "presence-a", userID: "v"), atMilliseconds: 0)

@@ -15,6 +15,8 @@ struct WebhookCollector {
   /// The size from which a body takes no more events, in bytes.
   static let bodyByteCount = 256 << 10
   /// The most events and departures of an application that wait; more are dropped.
+  ///
+  /// A departure that a return has cancelled does not count.
   static let waitingCount = 10_000
   /// The most bytes of an application's events that wait; more are dropped.
   static let waitingByteCount = 4 << 20
@@ -48,7 +50,7 @@ struct WebhookCollector {
     init(_ kinds: Set<WebhookEventKind>) { self.kinds = kinds }
 
     private var hasRoom: Bool {
-      events.count + departures.count < WebhookCollector.waitingCount
+      events.count + departing.count < WebhookCollector.waitingCount
         && byteCount < WebhookCollector.waitingByteCount
     }
 
@@ -70,6 +72,10 @@ struct WebhookCollector {
       let due = now + WebhookCollector.departureTime
       departing[subject] = due
       departures.append(Departure(subject: subject, event: event, due: due))
+      // One that comes and goes must not fill the memory with what it has cancelled.
+      if departures.count > 2 * departing.count + 64 {
+        departures.removeAll { departing[$0.subject] != $0.due }
+      }
     }
 
     var nextDue: Moment? {
