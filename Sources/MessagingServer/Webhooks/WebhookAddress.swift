@@ -9,7 +9,8 @@ enum WebhookAddress: Sendable, Equatable {
   case `public`
   /// This machine, or a host of a network that the internet does not reach.
   case `private`
-  /// No host that takes webhooks: multicast, the metadata services of clouds, and addresses that stand for others.
+  /// No host that takes webhooks: multicast, link-local addresses, the metadata services of clouds, and addresses that
+  /// stand for others.
   case forbidden
 
   init(_ address: SocketAddress) {
@@ -35,8 +36,12 @@ enum WebhookAddress: Sendable, Equatable {
 
   /// The first range that has an address decides.
   private static let kinds: [(String, WebhookAddress)] = [
-    // Metadata services.
-    ("169.254.169.254/32", .forbidden), ("fd00:ec2::254/128", .forbidden),
+    // Link-local, with the metadata services of most clouds.
+    ("169.254.0.0/16", .forbidden), ("fe80::/10", .forbidden),
+    // Metadata services elsewhere: AWS, Google, Alibaba, Oracle and Azure.
+    ("fd00:ec2::/32", .forbidden), ("fd20:ce::254/128", .forbidden),
+    ("100.100.100.200/32", .forbidden), ("192.0.0.192/32", .forbidden),
+    ("168.63.129.16/32", .forbidden),
     // This network, multicast, reserved and broadcast.
     ("0.0.0.0/8", .forbidden), ("224.0.0.0/3", .forbidden),
     // Loopback.
@@ -44,8 +49,6 @@ enum WebhookAddress: Sendable, Equatable {
     // Private use, and unique-local.
     ("10.0.0.0/8", .private), ("172.16.0.0/12", .private), ("192.168.0.0/16", .private),
     ("fc00::/7", .private),
-    // Link-local.
-    ("169.254.0.0/16", .private), ("fe80::/10", .private),
     // Carrier-grade NAT.
     ("100.64.0.0/10", .private),
     // Protocols, benchmarks and documentation.
