@@ -51,6 +51,23 @@ import Testing
     }
   }
 
+  @Test func `TLS 1.2 takes neither an RSA key transport nor a CBC suite`() async throws {
+    try await authority.makeCertificate("first")
+    try await serve(authority.identity()) { server in
+      for suite in [
+        "AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES128-SHA",
+        "ECDHE-RSA-AES256-SHA384", "DHE-RSA-AES128-GCM-SHA256",
+      ] {
+        let program = try await connect(server, ["-tls1_2", "-cipher", "\(suite):@SECLEVEL=0"])
+        #expect(program.status != 0, "\(suite)")
+      }
+      let program = try await connect(
+        server,
+        ["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256"])
+      #expect(program.status == 0, "\(program.errors)")
+    }
+  }
+
   @Test func `a client that offers h2 gets http/1.1`() async throws {
     try await authority.makeCertificate("first")
     try await serve(authority.identity()) { server in

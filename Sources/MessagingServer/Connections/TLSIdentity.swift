@@ -36,6 +36,8 @@ package final class TLSIdentity: Sendable {
       var configuration = TLSConfiguration.makeServerConfiguration(
         certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
       configuration.minimumTLSVersion = .tlsv12
+      // Of TLS 1.2, what RFC 9325 (4.2) recommends: ephemeral keys and authenticated encryption.
+      configuration.cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
       // A client that is offered h2 speaks it; this server does not.
       configuration.applicationProtocols = ["http/1.1"]
       return try NIOSSLContext(configuration: configuration)
