@@ -7,9 +7,11 @@ internal import Synchronization
 
 extension JetStreamLog {
   package func request(
-    _ bytes: [UInt8], to member: MemberID, within limit: Duration
+    _ bytes: [UInt8], to member: MemberID, within limit: Duration,
+    isReply: @escaping @Sendable ([UInt8]) -> Bool
   ) async throws -> [UInt8] {
-    try await exchange.request(bytes, to: names.requests(to: member), within: limit)
+    try await exchange.request(
+      bytes, to: names.requests(to: member), within: limit, isReply: isReply)
   }
 
   package func serve(
@@ -28,8 +30,13 @@ extension JetStreamLog {
 final class RequestReplies: Sendable {
   typealias Answer = @Sendable ([UInt8], @escaping @Sendable ([UInt8]) -> Void) -> Void
 
+  private struct Caller: Sendable {
+    let isReply: @Sendable ([UInt8]) -> Bool
+    let continuation: CheckedContinuation<[UInt8], any Error>
+  }
+
   private struct State: Sendable {
-    var callers: [UInt64: CheckedContinuation<[UInt8], any Error>] = [:]
+    var callers: [UInt64: Caller] = [:]
     var nextNumber: UInt64 = 0
     var inbox = ""
     var subscriptions: [BrokerSubscription] = []
@@ -66,12 +73,7 @@ final class RequestReplies: Sendable {
         let last = subject.split(separator: ".").last.map(String.init) ?? ""
         if last == Self.appended { return noteAppended(bytes) }
         guard let number = UInt64(last) else { return }
-        // Without bytes nothing listens.
-        self?.finish(
-          number,
-          bytes.isEmpty
-            ? .failure(LogError(.noAnswer, "a member does not listen for requests"))
-            : .success(bytes))
+        self?.take(bytes, for: number)
       }
     ]
     if let served {
@@ -95,11 +97,12 @@ final class RequestReplies: Sendable {
     withExtendedLifetime(earlier) {}
   }
 
-  /// Sends a request and waits for the first reply.
+  /// Sends a request and waits for the first bytes that are a reply.
   ///
   /// - Throws: `unreachable` without a connection: only the threads of the log connect, which can take seconds.
   func request(
-    _ bytes: [UInt8], to subject: String, within limit: Duration
+    _ bytes: [UInt8], to subject: String, within limit: Duration,
+    isReply: @escaping @Sendable ([UInt8]) -> Bool
   ) async throws -> [UInt8] {
     let (number, inbox, connection) = state.withLock { state in
       state.nextNumber += 1
@@ -111,8 +114,10 @@ final class RequestReplies: Sendable {
     }
     defer { deadline.cancel() }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { caller in
-        state.withLock { $0.callers[number] = caller }
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock {
+          $0.callers[number] = Caller(isReply: isReply, continuation: continuation)
+        }
         if Task.isCancelled { return finish(number, .failure(CancellationError())) }
         Task { [sender] in
           do {
@@ -126,8 +131,19 @@ final class RequestReplies: Sendable {
     }
   }
 
+  /// Takes what has come for a request; without bytes, nothing listens for it.
+  private func take(_ bytes: [UInt8], for number: UInt64) {
+    if bytes.isEmpty {
+      return finish(
+        number, .failure(LogError(.noAnswer, "a member does not listen for requests")))
+    }
+    // Outside the lock, because it decrypts.
+    guard let caller = state.withLock({ $0.callers[number] }), caller.isReply(bytes) else { return }
+    finish(number, .success(bytes))
+  }
+
   private func finish(_ number: UInt64, _ result: Result<[UInt8], any Error>) {
-    state.withLock { $0.callers.removeValue(forKey: number) }?.resume(with: result)
+    state.withLock { $0.callers.removeValue(forKey: number) }?.continuation.resume(with: result)
   }
 
   /// Ends all requests.
@@ -141,7 +157,7 @@ final class RequestReplies: Sendable {
       }
       return (state.callers, state.subscriptions)
     }
-    for caller in callers.values { caller.resume(throwing: LogError.closed) }
+    for caller in callers.values { caller.continuation.resume(throwing: LogError.closed) }
     withExtendedLifetime(subscriptions) {}
   }
 }

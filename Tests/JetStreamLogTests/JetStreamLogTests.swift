@@ -227,24 +227,47 @@ struct JetStreamLogTests {
 
   @Test func `members ask each other, and a silent one is given up`() async throws {
     let shard = try BrokerShard(Self.single)
+    let isAny: @Sendable ([UInt8]) -> Bool = { _ in true }
     let a = try await shard.provisioned(replicas: 1)
     let b = try shard.log()
     try b.serve(as: MemberID(2)) { request, reply in reply(request.reversed()) }
     try b.connect()
     try a.connect()
-    #expect(try await a.request([1, 2, 3], to: MemberID(2), within: .seconds(5)) == [3, 2, 1])
+    #expect(
+      try await a.request([1, 2, 3], to: MemberID(2), within: .seconds(5), isReply: isAny) == [
+        3, 2, 1,
+      ])
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in UInt8(0)..<100 {
         group.addTask {
-          let reply = try await a.request([number], to: MemberID(2), within: .seconds(5))
+          let reply = try await a.request(
+            [number], to: MemberID(2), within: .seconds(5), isReply: isAny)
           #expect(reply == [number])
         }
       }
       try await group.waitForAll()
     }
     await #expect(throws: LogError.self) {
-      try await a.request([1], to: MemberID(3), within: .milliseconds(200))
+      try await a.request([1], to: MemberID(3), within: .milliseconds(200), isReply: isAny)
     }
+    a.close()
+    b.close()
+  }
+
+  @Test func `what is no reply does not end a request, and the reply behind it does`() async throws
+  {
+    let shard = try BrokerShard(Self.single)
+    let a = try await shard.provisioned(replicas: 1)
+    let b = try shard.log()
+    try b.serve(as: MemberID(2)) { request, reply in
+      for bytes in [[0], request, Array(request.reversed())] { reply(bytes) }
+    }
+    try b.connect()
+    try a.connect()
+    let reply = try await a.request([1, 2, 3], to: MemberID(2), within: .seconds(30)) {
+      $0 == [3, 2, 1]
+    }
+    #expect(reply == [3, 2, 1])
     a.close()
     b.close()
   }

@@ -76,11 +76,14 @@ extension ReplicaNode {
     var random = SystemRandomNumberGenerator()
     let id = RequestID(using: &random)
     do {
-      let sealed = try exchange.seal.seal(request, id: id, to: epoch.owner, under: key)
-      let answer = try await exchange.members.request(
-        sealed, to: epoch.owner, within: configuration.requestPatience)
-      let reply = try exchange.seal.openReply(answer, to: id, from: epoch.owner)
-      return reply.answers(request) ? reply : nil
+      let seal = exchange.seal
+      let sealed = try seal.seal(request, id: id, to: epoch.owner, under: key)
+      let reply = try await exchange.members.request(
+        sealed, to: epoch.owner, within: configuration.requestPatience
+      ) { bytes in
+        (try? seal.openReply(bytes, to: id, from: epoch.owner))?.answers(request) == true
+      }
+      return try seal.openReply(reply, to: id, from: epoch.owner)
     } catch {
       configuration.logger.debug("the owner of the leases has not replied: \(error)")
       return nil

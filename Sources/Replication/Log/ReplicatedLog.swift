@@ -19,8 +19,13 @@ package protocol ReplicatedLog: AnyObject, Sendable {
 /// Their bytes are sealed.
 package protocol MemberExchange: AnyObject, Sendable {
   /// Asks a member.
-  func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
-    -> [UInt8]
+  ///
+  /// - Parameter isReply: called on a thread of the library; what it refuses does not end the wait, because everyone who
+  ///   can publish to the brokers can send it.
+  func request(
+    _ bytes: [UInt8], to member: MemberID, within limit: Duration,
+    isReply: @escaping @Sendable ([UInt8]) -> Bool
+  ) async throws -> [UInt8]
 
   /// Answers the requests to a member.
   ///

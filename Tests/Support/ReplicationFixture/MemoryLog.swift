@@ -167,16 +167,17 @@ package final class MemoryExchange: MemberExchange {
     isLost.withLock(\.self)?(member, bytes) ?? false
   }
 
-  package func request(_ bytes: [UInt8], to member: MemberID, within limit: Duration) async throws
-    -> [UInt8]
-  {
+  package func request(
+    _ bytes: [UInt8], to member: MemberID, within limit: Duration,
+    isReply: @escaping @Sendable ([UInt8]) -> Bool
+  ) async throws -> [UInt8] {
     let (replies, caller) = AsyncStream.makeStream(of: [UInt8].self)
     if !loses(bytes, to: member), let answer = answers.withLock({ $0[member] }) {
       answer(bytes) { [self] reply in if !loses(reply, to: member) { caller.yield(reply) } }
     }
     let reply: [UInt8] = try await withThrowingTaskGroup(of: [UInt8].self) { group in
       group.addTask {
-        for await reply in replies { return reply }
+        for await reply in replies where isReply(reply) { return reply }
         throw Unanswered()
       }
       group.addTask {
