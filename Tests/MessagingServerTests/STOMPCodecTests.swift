@@ -54,7 +54,14 @@ import Testing
     // CONNECT has none in any version.
     #expect(try frames("CONNECT\na:\\t\n\n\0", .v12)[0]["a"] == "\\t")
     #expect(try frames("SEND\na: b\n\n\0", .v10)[0]["a"] == "b")
-    #expect(try frames("SEND\na: b\r\n\n\0", .v11)[0]["a"] == " b\r")
+    #expect(throws: STOMPFault.self) { try frames("SEND\na: b\r\n\n\0", .v11) }
+  }
+
+  @Test(arguments: STOMPVersion.allCases, ["SEND\na:b\rc\n\n\0", "SE\rND\n\n\0", "SEND\n\r\r\n\0"])
+  func `a carriage return that does not end its line is refused`(
+    version: STOMPVersion, text: String
+  ) {
+    #expect(throws: STOMPFault.self) { try frames(text, version) }
   }
 
   @Test(arguments: STOMPVersion.allCases)
@@ -69,6 +76,8 @@ import Testing
   @Test func `a header that a version cannot express is left out`() throws {
     let frame = STOMPFrame("MESSAGE", [("a", "b\nc:d"), ("e:f", "g"), ("h", "i\0"), ("j", "k\r")])
     #expect(try frames(frame.encoded(.v10), .v10) == [STOMPFrame("MESSAGE")])
+    let names = try frames(frame.encoded(.v11), .v11)[0].headers.map(\.name)
+    #expect(names == ["a", "e:f"])
   }
 
   @Test(arguments: [

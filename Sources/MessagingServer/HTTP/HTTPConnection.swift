@@ -134,6 +134,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     switch (part, state) {
     case (.head(let head), .idle):
       setDeadline(limits.requestTime, context)
+      // RFC 9112, 3.2: otherwise a proxy and this server could see two hosts.
+      let hostCount = head.headers["host"].count
+      if hostCount > 1 || hostCount == 0 && head.version != .http1_0 {
+        return refuse(.malformed, context)
+      }
       let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
       if head.uri.utf8.count > limits.targetByteCount { return refuse(.tooLongTarget, context) }
       if length > limits.bodyByteCount { return refuse(.tooLargeBody, context) }

@@ -112,8 +112,11 @@ struct STOMPDecoder: Sendable {
     guard !bytes[..<end].contains(0) else { throw STOMPFault("the frame ends in its headers") }
     bytes = bytes[end...]
     guard bytes.popFirst() != nil else { return false }
-    // Version 1.1 keeps a carriage return as part of the value.
+    // Version 1.1 ends a line with a line feed alone, and has no escape for a carriage return.
     if line.last == .carriageReturn, version != .v11 { line.removeLast() }
+    guard !line.contains(.carriageReturn) else {
+      throw STOMPFault("a line has a carriage return that does not end it")
+    }
     return true
   }
 

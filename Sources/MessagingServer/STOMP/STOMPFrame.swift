@@ -67,7 +67,8 @@ struct STOMPFrame: Sendable, Equatable {
 
   /// The bytes of the frame, for a client of this version.
   ///
-  /// Version 1.0 has no escapes: a header with a line break, or a name with a colon, is left out.
+  /// Version 1.0 has no escapes: a header with a line break, or a name with a colon, is left out. Version 1.1 has none
+  /// for a carriage return.
   func encoded(_ version: STOMPVersion) -> [UInt8] {
     let version = Self.isUnescaped(command) ? .v10 : version
     var bytes: [UInt8] = []
@@ -105,10 +106,9 @@ extension String {
     for byte in utf8 {
       switch (byte, version) {
       case (0, _): return nil
-      case (.lineFeed, .v10), (.carriageReturn, .v10): return nil
+      case (.lineFeed, .v10), (.carriageReturn, .v10), (.carriageReturn, .v11): return nil
       case (.colon, .v10): if isName { return nil } else { bytes.append(byte) }
       case (.backslash, .v10): bytes.append(byte)
-      case (.carriageReturn, .v11): bytes.append(byte)
       case (.lineFeed, _): bytes += "\\n".utf8
       case (.colon, _): bytes += "\\c".utf8
       case (.backslash, _): bytes += "\\\\".utf8
