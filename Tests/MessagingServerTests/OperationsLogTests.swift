@@ -1,6 +1,7 @@
 import AccessControl
 import Foundation
 import Logging
+import NIOCore
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -211,6 +212,27 @@ import Testing
         "notice a.b: audit act=reload-certificate error=no outcome=failed",
         "notice a.b: audit act=grant application=1042 connection=17 outcome=done status=200",
       ])
+  }
+
+  @Test
+  func `AuditLog bounds the lines of group changes, counts the others, and keeps every grant`()
+    async throws
+  {
+    let writer = try writer()
+    let audit = AuditLog(logger(.text, to: writer))
+    var record = Self.record
+    record.route = .changeGroup
+    for _ in 0..<1000 { audit.write(record, at: .uptimeNanoseconds(1_000_000_000_000)) }
+    for _ in 0..<200 { audit.write(Self.record, at: .uptimeNanoseconds(1_000_000_000_000)) }
+    audit.write(record, at: .uptimeNanoseconds(1_001_000_000_000))
+    audit.write(record, at: .uptimeNanoseconds(1_002_000_000_000))
+    await writer.flush(within: .seconds(60))
+    let lines = text.split(separator: "\n")
+    let changes = lines.filter { $0.contains("act=change-group") }
+    #expect(changes.count == 102)
+    #expect(lines.count { $0.contains("act=grant ") } == 200)
+    #expect(changes.map { $0.contains("omitted=900") } == (0..<102).map { $0 == 100 })
+    #expect(changes.count { $0.contains("omitted") } == 1)
   }
 
   @Test func `AuditLog writes no refused call, and one whose outcome the client does not know`()
