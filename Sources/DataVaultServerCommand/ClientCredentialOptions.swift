@@ -138,6 +138,42 @@ struct UserPasswordOptions: ParsableArguments {
   }
 }
 
+/// The URL of a webhook: an argument, or a file or a descriptor, because other processes can read arguments.
+struct WebhookURLOptions: ParsableArguments {
+  @Argument(help: "The URL that takes the events: https://HOST/PATH, at most 1024 bytes.")
+  var url: String?
+
+  @Option(
+    name: .customLong("url-file"),
+    help: ArgumentHelp(
+      "Read a URL that is secret from a file. A final newline is ignored.", valueName: "file"),
+    completion: .file())
+  var file: String?
+
+  @Option(
+    name: .customLong("url-fd"),
+    help: ArgumentHelp("Read a URL that is secret from a file descriptor.", valueName: "n"))
+  var descriptor: Int32?
+
+  func validate() throws {
+    guard [url != nil, file != nil, descriptor != nil].count(where: { $0 }) == 1 else {
+      throw ValidationError("give one of URL, --url-file and --url-fd")
+    }
+  }
+
+  /// The file or the descriptor that is given.
+  var sources: [SecretSource] { SecretSource.given(files: [file], [descriptor]) }
+
+  func read() throws -> WebhookURL {
+    let credential = ClientCredential(
+      what: "URL", option: "url", file: file, descriptor: descriptor, isAsked: false)
+    guard let bytes = try credential.read(for: ("webhook", "")) else {
+      return try WebhookURL(url ?? "")
+    }
+    return try WebhookURL(String(decoding: bytes, as: UTF8.self))
+  }
+}
+
 /// A credential of a client, and the options that name it.
 private struct ClientCredential {
   let what: String

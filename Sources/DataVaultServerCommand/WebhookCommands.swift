@@ -25,6 +25,7 @@ struct WebhookAddCommand: AsyncParsableCommand, VaultAccess {
       Examples:
         datavaultd webhook add shop https://example.com/pusher
         datavaultd webhook add shop https://example.com/rooms --event channel_occupied --event channel_vacated
+        datavaultd webhook add shop --url-file url
 
       Without --event it is told of all events. An http URL, and a host in a private network, need a server that runs \
       with --allow-private-webhooks.
@@ -32,8 +33,7 @@ struct WebhookAddCommand: AsyncParsableCommand, VaultAccess {
 
   @OptionGroup var application: ApplicationArgument
 
-  @Argument(help: "The URL that takes the events: https://HOST/PATH, at most 1024 bytes.")
-  var url: String
+  @OptionGroup var url: WebhookURLOptions
 
   @Option(
     name: .customLong("event"),
@@ -44,8 +44,10 @@ struct WebhookAddCommand: AsyncParsableCommand, VaultAccess {
   @OptionGroup var homeOptions: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
+  func validate() throws { try SecretRules.check(credentials.sources + url.sources) }
+
   func run() async throws {
-    let url = try WebhookURL(url)
+    let url = try url.read()
     try await runStore { store in
       let record = try await store.application(named: application.name)
       let added = try await store.put(
