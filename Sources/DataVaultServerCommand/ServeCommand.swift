@@ -57,6 +57,13 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     help: "Serve without TLS on addresses that other machines reach, as behind a proxy.")
   var allowsPlainHTTP = false
 
+  @Option(
+    name: .customLong("trust-forwarded-from"),
+    help: ArgumentHelp(
+      "Take the client's address from X-Forwarded-For of a proxy at this address; unix is all Unix sockets. Can be repeated.",
+      valueName: "address"))
+  var trustedProxies: [TrustedProxy] = []
+
   @Flag(
     name: .customLong("allow-unsecured"),
     help: "Serve messages that open with the publicly known password to other machines.")
@@ -87,6 +94,7 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     configuration.allowsUnsecured = allowsUnsecured
     configuration.webhooks.allowsPrivate = allowsPrivateWebhooks
     configuration.stompOrigins = Set(stompOrigins)
+    configuration.limits.trustedProxies = Set(trustedProxies)
     let identity = try identity()
     let inherited = InheritedSocket.all(
       in: ServiceManagerEnvironment.values, processID: getpid())
@@ -135,6 +143,11 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     limit.rlim_cur = limit.rlim_max
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
+}
+
+extension TrustedProxy: ExpressibleByArgument {
+  /// Parses the argument of `--trust-forwarded-from`.
+  public init?(argument: String) { self.init(argument) }
 }
 
 extension WebOrigin: ExpressibleByArgument {

@@ -16,8 +16,10 @@ import VaultCrypto
     Password(SecretBytes(copying: Array(text.utf8)))
   }
 
-  private func attempt(_ user: String = "ana", from source: String) -> LoginAttempt {
-    made(try realm.attempt(by: Name(user), of: shop, from: source))
+  private func attempt(
+    _ user: String = "ana", from source: String, in network: String? = nil
+  ) -> LoginAttempt {
+    made(try realm.attempt(by: Name(user), of: shop, from: source, in: network))
   }
 
   // MARK: - Roles
@@ -207,6 +209,75 @@ import VaultCrypto
     #expect(ledger.begin(attempt(from: "192.0.2.3"), at: start) == .busy)
     ledger.end(attempt("u0", from: "192.0.2.1"), succeeded: false)
     #expect(ledger.begin(attempt(from: "192.0.2.3"), at: start) == .check)
+  }
+
+  @Test func `a user who is known at a source has a place there, whatever strangers do`() {
+    var ledger = LoginLedger()
+    let own = attempt(from: "192.0.2.1")
+    #expect(ledger.begin(own, at: start) == .check)
+    ledger.end(own, succeeded: true)
+    // Strangers behind the same proxy, and at other addresses: one fails for all users, the others fill the places.
+    for number in 0..<20 {
+      let guess = attempt("user\(number)", from: "192.0.2.1")
+      if ledger.begin(guess, at: start) == .check { ledger.end(guess, succeeded: false) }
+    }
+    for number in 0..<100 {
+      _ = ledger.begin(attempt("user\(number)", from: "198.51.100.\(number)"), at: start)
+    }
+    #expect(ledger.begin(attempt("bob", from: "203.0.113.1"), at: start) == .busy)
+    #expect(ledger.begin(attempt("bob", from: "192.0.2.1"), at: start) == .wait(seconds: 1))
+    #expect(ledger.isKnown(own, at: start))
+    #expect(ledger.begin(own, at: start) == .check)
+    // Their own failures make known users wait too.
+    ledger.end(own, succeeded: false)
+    for _ in 0..<2 {
+      #expect(ledger.begin(own, at: start) == .check)
+      ledger.end(own, succeeded: false)
+    }
+    #expect(ledger.begin(own, at: start) == .wait(seconds: 1))
+    #expect(!ledger.isKnown(own, at: start + 31 * 86_400))
+  }
+
+  @Test func `the places of known users are bounded, and each one is returned`() {
+    var ledger = LoginLedger()
+    let users = (0..<40).map { attempt("user\($0)", from: "192.0.2.\($0)") }
+    for _ in 0..<3 {
+      for user in users {
+        #expect(ledger.begin(user, at: start) == .check)
+        ledger.end(user, succeeded: true)
+      }
+      let verdicts = users.map { ledger.begin($0, at: start) }
+      #expect(verdicts.count { $0 == .check } == 16)
+      for (user, verdict) in zip(users, verdicts) where verdict == .check {
+        ledger.end(user, succeeded: true)
+      }
+    }
+  }
+
+  @Test func `one network cannot fill the queue with its many addresses`() {
+    var ledger = LoginLedger()
+    let verdicts = (0..<30).map {
+      ledger.begin(attempt("u\($0)", from: "address \($0)", in: "one network"), at: start)
+    }
+    #expect(verdicts.count { $0 == .check } == 8)
+    #expect(ledger.begin(attempt(from: "192.0.2.1"), at: start) == .check)
+    ledger.end(attempt("u0", from: "address 0", in: "one network"), succeeded: false)
+    #expect(ledger.begin(attempt("u", from: "address", in: "one network"), at: start) == .check)
+  }
+
+  @Test func `the number of users that are known is bounded`() {
+    var limits = LoginLedger.Limits()
+    limits.subjectCount = 100
+    var ledger = LoginLedger(limits: limits)
+    let users = (0..<300).map { attempt("u\($0)", from: "192.0.2.1") }
+    for (number, user) in users.enumerated() {
+      let now = start.addingTimeInterval(Double(number))
+      #expect(ledger.begin(user, at: now) == .check)
+      ledger.end(user, succeeded: true)
+    }
+    let end = start.addingTimeInterval(300)
+    #expect(users.count { ledger.isKnown($0, at: end) } <= 100)
+    #expect(ledger.isKnown(users[299], at: end))
   }
 
   @Test func `counts are forgotten after an hour, and a clock that goes back makes no long wait`() {

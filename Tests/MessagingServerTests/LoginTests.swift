@@ -117,11 +117,84 @@ private func source(_ address: String) -> LoginSource {
     #expect(source("2001:db8::1").text != source("2001:db8:0:1::1").text)
     #expect(source("::ffff:192.0.2.1").text == source("192.0.2.1").text)
     #expect(LoginSource(nil).text == "local")
+    #expect(source("192.0.2.1").text == "192.0.2.1")
+    #expect(source("2001:db8::1").text == "20010db800000000")
+  }
+
+  @Test(arguments: [
+    // The last address is the one that the proxy has added.
+    ("10.0.0.1", ["203.0.113.7, 192.0.2.9"], "192.0.2.9"),
+    ("10.0.0.1", ["203.0.113.7", "192.0.2.9"], "192.0.2.9"),
+    ("10.0.0.1", ["2001:db8::1"], "20010db800000000"),
+    ("fd00::1", ["192.0.2.9"], "192.0.2.9"), ("", ["192.0.2.9"], "192.0.2.9"),
+    ("10.0.0.1", [], "10.0.0.1"), ("10.0.0.1", ["unknown"], "10.0.0.1"),
+    ("10.0.0.1", ["192.0.2.9, "], "10.0.0.1"), ("10.0.0.1", ["192.0.2.9:80"], "10.0.0.1"),
+    // No proxy that the operator names.
+    ("10.0.0.2", ["192.0.2.9"], "10.0.0.2"), ("127.0.0.1", ["192.0.2.9"], "127.0.0.1"),
+  ])
+  func `only a trusted proxy names the client, by the last address of X-Forwarded-For`(
+    peer: String, fields: [String], client: String
+  ) throws {
+    let proxies = Set(["10.0.0.1", "fd00::1", "unix"].compactMap { TrustedProxy($0) })
+    #expect(proxies.count == 3)
+    let address = peer.isEmpty ? nil : try SocketAddress(ipAddress: peer, port: 1)
+    let headers = HTTPHeaders(fields.map { ("X-Forwarded-For", $0) })
+    let source = LoginSource(of: headers, from: address, trusting: proxies)
+    #expect(source.text == client)
+    #expect(LoginSource(of: headers, from: address, trusting: []) == LoginSource(address))
+  }
+
+  @Test func `a proxy is unix or an address`() {
+    for text in ["", "10.0.0.0/8", "localhost", "10.0.0.1:80", "unix:/x"] {
+      #expect(TrustedProxy(text) == nil, "\(text)")
+    }
+  }
+
+  @Test func `addresses of one IPv4 /24 and of one IPv6 /48 are one network`() {
+    #expect(source("192.0.2.1").network == source("192.0.2.255").network)
+    #expect(source("192.0.2.1").network == source("::ffff:192.0.2.7").network)
+    #expect(source("192.0.2.1").network != source("192.0.3.1").network)
+    #expect(source("2001:db8:0:1::1").network == source("2001:db8:0:2::1").network)
+    #expect(source("2001:db8:1::1").network != source("2001:db8::1").network)
+    #expect(LoginSource(nil).network == "local")
   }
 }
 
 /// Passwords and tokens over HTTP, judged by curl.
 @Suite struct LoginTests {
+  @Test
+  func `clients behind a trusted proxy wait for their own failures alone, over each protocol`()
+    async throws
+  {
+    let now = Date()
+    try await Self.run({
+      $0.limits.trustedProxies = Set(["127.0.0.1"].compactMap { TrustedProxy($0) })
+      // No wait ends.
+      $0.now = { now }
+    }) { fixture in
+      for status in [401, 401, 401, 429] {
+        let guess = try await ServerFixture.curl(
+          fixture.url + Self.history(fixture), user: "ana:wrong password",
+          headers: ["X-Forwarded-For: 192.0.2.1"])
+        #expect(guess.status == status)
+      }
+      let right = try await ServerFixture.curl(
+        fixture.url + Self.history(fixture), user: "ana:right password",
+        headers: ["X-Forwarded-For: 192.0.2.1, 192.0.2.2"])
+      #expect(right.status == 200)
+      for address in ["192.0.2.1", "192.0.2.2"] {
+        let socket = try await PusherSocket.open(
+          fixture, "/stomp/closed", headers: "X-Forwarded-For: \(address)\r\n")
+        try await socket.send(
+          "CONNECT\naccept-version:1.2\nhost:closed\nlogin:ana\npasscode:wrong again\n\n\0")
+        let text = try await socket.wait("an answer") { list in
+          list.compactMap { if case .text(let text) = $0 { text } else { nil } }.first
+        }
+        #expect(text.contains("too many wrong passwords") == (address == "192.0.2.1"))
+      }
+    }
+  }
+
   /// A server whose closed application has the user `ana` with the role `staff`, who can read `c`.
   private static func run(
     _ configure: (inout ServerConfiguration) -> Void = { _ in },

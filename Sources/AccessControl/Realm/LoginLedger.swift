@@ -3,7 +3,8 @@ public import Foundation
 /// Failed logins, and what follows from them for the next attempt: a value without a clock.
 ///
 /// It decides before a key is derived. A source that has not failed for a user never waits because
-/// others have: wrong passwords lock no user out from another source.
+/// others have: wrong passwords lock no user out from another source. A user who has logged in from a
+/// source is known there: no guesses of strangers delay that user's next login from it.
 public struct LoginLedger: Sendable {
   /// How long attempts wait, and how many are under way.
   public struct Limits: Sendable {
@@ -18,10 +19,16 @@ public struct LoginLedger: Sendable {
     var userLongestWait: TimeInterval = 30
     /// How long after the last failure the count is forgotten.
     public var memory: TimeInterval = 3600
-    /// Attempts under way, the one that is derived included.
+    /// Attempts under way, those that are derived included, of users who are not known at their source.
     var attemptCount = 32
     var sourceAttemptCount = 4
-    /// The most subjects that are counted.
+    /// Of these, the attempts of a network, which can have many sources.
+    var networkAttemptCount = 8
+    /// Attempts under way of users who are known at their source.
+    var knownAttemptCount = 16
+    /// How long a user is known at a source after a login.
+    var knownTime: TimeInterval = 30 * 86_400
+    /// The most subjects that are counted, and the most users that are known at a source.
     public var subjectCount = 10_000
 
     /// Makes the default limits.
@@ -62,8 +69,14 @@ public struct LoginLedger: Sendable {
 
   private let limits: Limits
   private var counts: [LoginSubject: Count] = [:]
+  /// When the users who are known at a source logged in there.
+  private var known: [LoginSubject: Date] = [:]
+  /// The attempts under way of each source and each network, without those of users who are known.
   private var underWay: [LoginSubject: Int] = [:]
   private var attemptCount = 0
+  /// The attempts under way of users who are known, by user and source.
+  private var knownUnderWay: [LoginSubject: Int] = [:]
+  private var knownAttemptCount = 0
   /// What has changed since the last save.
   private var unsaved: Set<LoginSubject> = []
 
@@ -78,19 +91,21 @@ public struct LoginLedger: Sendable {
   /// How many subjects are counted.
   public var count: Int { counts.count }
 
+  /// Whether the user has logged in from the source before.
+  public func isKnown(_ attempt: LoginAttempt, at now: Date) -> Bool {
+    known[attempt.pair].map { now.timeIntervalSince($0) <= limits.knownTime } ?? false
+  }
+
   /// Decides about an attempt.
   ///
   /// One that is checked counts as failed until it has succeeded, so that attempts at the same time
   /// do not get past the count.
   public mutating func begin(_ attempt: LoginAttempt, at now: Date) -> Verdict {
     forget(attempt, at: now)
-    let wait = wait(attempt, at: now)
+    let isKnown = isKnown(attempt, at: now)
+    let wait = wait(attempt, isKnown: isKnown, at: now)
     if wait > 0 { return .wait(seconds: max(1, Int(wait.rounded(.up)))) }
-    guard attemptCount < limits.attemptCount,
-      underWay[attempt.source, default: 0] < limits.sourceAttemptCount
-    else { return .busy }
-    attemptCount += 1
-    underWay[attempt.source, default: 0] += 1
+    guard takePlace(attempt, isKnown: isKnown) else { return .busy }
     makeRoom(at: now)
     for subject in attempt.subjects {
       let failures = counts[subject]?.failures ?? 0
@@ -100,12 +115,44 @@ public struct LoginLedger: Sendable {
     return .check
   }
 
+  private mutating func takePlace(_ attempt: LoginAttempt, isKnown: Bool) -> Bool {
+    if isKnown {
+      guard knownAttemptCount < limits.knownAttemptCount else { return false }
+      knownAttemptCount += 1
+      knownUnderWay[attempt.pair, default: 0] += 1
+      return true
+    }
+    guard attemptCount < limits.attemptCount,
+      underWay[attempt.source, default: 0] < limits.sourceAttemptCount,
+      underWay[attempt.network, default: 0] < limits.networkAttemptCount
+    else { return false }
+    attemptCount += 1
+    for subject in [attempt.source, attempt.network] { underWay[subject, default: 0] += 1 }
+    return true
+  }
+
+  private mutating func returnPlace(_ attempt: LoginAttempt) {
+    if let count = knownUnderWay[attempt.pair] {
+      knownAttemptCount -= 1
+      knownUnderWay[attempt.pair] = count > 1 ? count - 1 : nil
+    } else {
+      attemptCount -= 1
+      for subject in [attempt.source, attempt.network] {
+        let others = (underWay[subject] ?? 1) - 1
+        underWay[subject] = others > 0 ? others : nil
+      }
+    }
+  }
+
   /// Ends an attempt that was checked.
   public mutating func end(_ attempt: LoginAttempt, succeeded: Bool) {
-    attemptCount -= 1
-    let others = (underWay[attempt.source] ?? 1) - 1
-    underWay[attempt.source] = others > 0 ? others : nil
+    returnPlace(attempt)
     guard succeeded else { return }
+    if known.count >= limits.subjectCount {
+      let oldestFirst = known.sorted { $0.value < $1.value }
+      for (pair, _) in oldestFirst.prefix(limits.subjectCount / 4) { known[pair] = nil }
+    }
+    known[attempt.pair] = counts[attempt.pair]?.last
     // The pair starts again. Source and user lose this attempt only: who has one password must
     // not clear the count of guesses at others.
     counts[attempt.pair] = nil
@@ -119,9 +166,11 @@ public struct LoginLedger: Sendable {
     }
   }
 
-  private func wait(_ attempt: LoginAttempt, at now: Date) -> TimeInterval {
-    var wait = wait(
-      counts[attempt.source], limits.sourceFreeCount, limits.sourceLongestWait, now)
+  private func wait(_ attempt: LoginAttempt, isKnown: Bool, at now: Date) -> TimeInterval {
+    // Others at the source can have guessed: behind a proxy, they share it.
+    var wait =
+      isKnown
+      ? 0 : wait(counts[attempt.source], limits.sourceFreeCount, limits.sourceLongestWait, now)
     guard let pair = counts[attempt.pair] else { return wait }
     wait = max(wait, self.wait(pair, limits.pairFreeCount, limits.pairLongestWait, now))
     // The last failure of this source counts, so that those of others do not move its end.

@@ -158,16 +158,18 @@ public final class RealmHasher: Sendable {
   ///
   /// These are hashes, because people type passwords where a user is asked for.
   ///
+  /// - Parameter network: what the source is a part of; nil if it is the source itself.
   /// - Throws: an error of OpenSSL.
   public func attempt(
-    by user: Name, of application: ApplicationID, from source: String
+    by user: Name, of application: ApplicationID, from source: String, in network: String? = nil
   ) throws(CryptoError) -> LoginAttempt {
     let name = Array(user.text.utf8)
     let id = bytes(of: application)
     let whole = id + [UInt8(name.count)] + name
     return LoginAttempt(
       source: try subject(1, Array(source.utf8)), user: try subject(2, whole),
-      pair: try subject(3, whole + Array(source.utf8)))
+      pair: try subject(3, whole + Array(source.utf8)),
+      network: try subject(4, Array((network ?? source).utf8)))
   }
 
   private func subject(_ kind: UInt8, _ bytes: [UInt8]) throws(CryptoError) -> LoginSubject {
@@ -194,4 +196,6 @@ public struct LoginAttempt: Sendable, Hashable {
   public let user: LoginSubject
   /// Both together.
   public let pair: LoginSubject
+  /// The network of the source, which bounds the attempts under way alone.
+  public let network: LoginSubject
 }

@@ -167,7 +167,8 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let request = HTTPRequest(
       method: head.method.rawValue, target: Array(head.uri.utf8), body: body,
       headers: head.headers, isProtected: isProtected,
-      source: LoginSource(context.remoteAddress))
+      source: LoginSource(
+        of: head.headers, from: context.remoteAddress, trusting: limits.trustedProxies))
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let eventLoop = context.eventLoop
     let exchange = HTTPExchange(request, on: eventLoop) { reply in
@@ -211,7 +212,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       finish(exchange, response, keepsAlive: keepsAlive, since: start, context)
     case .webSocket(let opening):
       report(exchange, 101, sentByteCount: 0, since: start)
-      open(opening, context)
+      open(opening, from: exchange.request.source, context)
     }
   }
 
@@ -235,7 +236,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   /// Hands the connection over to a WebSocket.
-  private func open(_ opening: WebSocketOpening, _ context: ChannelHandlerContext) {
+  private func open(
+    _ opening: WebSocketOpening, from source: LoginSource, _ context: ChannelHandlerContext
+  ) {
     state = .closing
     deadline = nil
     guard !isDraining, let decoder,
@@ -245,7 +248,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       wrapOutboundOut(context.channel.allocator.buffer(string: response)), promise: nil)
     let connection = WebSocketConnection(
       opening.makeSession(), limits: opening.limits, isProtected: isProtected,
-      from: LoginSource(context.remoteAddress), on: context.eventLoop)
+      from: source, on: context.eventLoop)
     let pipeline = context.pipeline.syncOperations
     do {
       try WebSocketConnection.configure(pipeline, connection)

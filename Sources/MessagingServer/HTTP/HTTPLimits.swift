@@ -25,6 +25,11 @@ package struct HTTPLimits: Sendable {
   /// Default: 30 seconds.
   package var answerTime: Duration = .seconds(30)
 
+  /// The proxies whose `X-Forwarded-For` names the client, by which failed logins are counted.
+  ///
+  /// Default: none.
+  package var trustedProxies: Set<TrustedProxy> = []
+
   /// How many requests a connection can send.
   var rate = RequestRate.Limits()
 

@@ -2,7 +2,6 @@ internal import AccessControl
 internal import ApplicationStore
 internal import FileLayer
 internal import Foundation
-internal import Glibc
 internal import NIOCore
 internal import Synchronization
 internal import VaultCrypto
@@ -15,18 +14,25 @@ struct LoginSource: Sendable, Hashable {
   init(_ address: SocketAddress?) { self.address = address }
 
   /// What failures are counted by: an IPv4 address, the first 64 bits of an IPv6 address, or `local`.
-  var text: String {
-    guard let ip = address?.ipAddress else { return "local" }
-    if ip.hasPrefix("::ffff:"), ip.contains(".") { return String(ip.dropFirst(7)) }
-    guard case .v6 = address else { return ip }
-    var bytes = [UInt8](repeating: 0, count: 16)
-    guard unsafe inet_pton(AF_INET6, ip, &bytes) == 1 else { return ip }
-    return bytes.prefix(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  ///
+  /// A household or a machine has the /64. Many people can share an IPv4 network, so each address counts.
+  var text: String { prefix(ofIPv4: 4, ofIPv6: 8) }
+
+  /// What the places of attempts under way are bounded by: the /24 of an IPv4 address, the /48 of an IPv6 address.
+  var network: String { prefix(ofIPv4: 3, ofIPv6: 6) }
+
+  private func prefix(ofIPv4 count4: Int, ofIPv6 count6: Int) -> String {
+    guard let text = address?.ipAddress, let bytes = IPRange.bytes(text) else { return "local" }
+    let mapped = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
+    if bytes.count == 4 || bytes.starts(with: mapped) {
+      return bytes.suffix(4).prefix(count4).map(String.init).joined(separator: ".")
+    }
+    return bytes.prefix(count6).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 }
 
-/// Checks passwords: one derivation at a time, never more than a bounded number that wait, and none
-/// for who must wait.
+/// Checks passwords: a few derivations at a time, never more than a bounded number that wait, and none for who must
+/// wait.
 final class LoginGate: Sendable {
   enum Outcome: Sendable, Hashable {
     case right, wrong
@@ -45,7 +51,9 @@ final class LoginGate: Sendable {
   }
 
   private let realm: RealmHasher
-  private let derivation = Derivation()
+  /// Half of the cores, and a thread more for users who are known at their source.
+  private let derivations = (0..<max(1, min(4, System.coreCount / 2))).map { _ in Derivation() }
+  private let knownDerivation = Derivation()
   private let state: Mutex<State>
   private let now: @Sendable () -> Date
 
@@ -68,18 +76,21 @@ final class LoginGate: Sendable {
     _ password: Password, _ verifier: PasswordVerifier?, of user: Name, in id: ApplicationID,
     from source: LoginSource
   ) async throws -> Outcome {
-    let attempt = try realm.attempt(by: user, of: id, from: source.text)
+    let attempt = try realm.attempt(by: user, of: id, from: source.text, in: source.network)
     let now = now()
     let (outcome, check) = try state.withLock { state -> (Outcome, Task<Outcome, Never>?) in
       let entry = try state.cache.entry(password, verifier, attempt)
       if state.cache.confirms(entry, at: now) { return (.right, nil) }
       if let check = state.checks[entry] { return (.busy, check) }
+      let isKnown = state.ledger.isKnown(attempt, at: now)
       switch state.ledger.begin(attempt, at: now) {
       case .wait(let seconds): return (.wait(seconds: seconds), nil)
       case .busy: return (.busy, nil)
       case .check: break
       }
       state.derivationCount += 1
+      let derivation =
+        isKnown ? knownDerivation : derivations[state.derivationCount % derivations.count]
       let check = Task { [self] in
         let isRight = try? await derivation.run { [realm] () throws(CryptoError) in
           try realm.matches(password, verifier, user: user, of: id)

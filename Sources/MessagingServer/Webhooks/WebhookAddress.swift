@@ -61,7 +61,7 @@ enum WebhookAddress: Sendable, Equatable {
 }
 
 /// The addresses with one beginning.
-private struct IPRange {
+struct IPRange {
   private let network: [UInt8]
   private let bitCount: Int
 
