@@ -177,7 +177,7 @@ import Testing
 
   // MARK: Sizes
 
-  @Test func `applicationSizes() has the bytes and the channels of each application`()
+  @Test func `applicationSizes() has the bytes, the messages and the channels of each application`()
     async throws
   {
     try await engine.publish(["12345", "678"], to: orders)
@@ -188,13 +188,13 @@ import Testing
     let sizes = try await engine.applicationSizes()
     #expect(
       sizes == [
-        "shop": ApplicationSize(byteCount: 17, channelCount: 2),
-        "t": ApplicationSize(byteCount: 1, channelCount: 1),
+        "shop": ApplicationSize(byteCount: 17, messageCount: 3, channelCount: 2),
+        "t": ApplicationSize(byteCount: 1, messageCount: 1, channelCount: 1),
       ])
     _ = try await engine.sweepApplication(named: "shop", before: later())
     #expect(
       try await engine.applicationSizes()["shop"]
-        == ApplicationSize(byteCount: 0, channelCount: 0))
+        == ApplicationSize(byteCount: 0, messageCount: 0, channelCount: 0))
   }
 
   @Test func `a sweep is planned by keys alone, without a scan`() async throws {

@@ -111,7 +111,7 @@ public struct Message: Sendable, Hashable {
 
 extension Message {
   /// Bytes that count towards a channel's limit.
-  var byteCount: Int { payload.count + HeaderCoding.byteCount(of: headers) }
+  package var byteCount: Int { payload.count + HeaderCoding.byteCount(of: headers) }
 
   /// Throws if an engine with this configuration refuses the message; `which` names it in the
   /// error.

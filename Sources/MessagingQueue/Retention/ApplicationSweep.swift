@@ -170,6 +170,8 @@ extension EngineDatabase {
 package struct ApplicationSize: Sendable, Hashable {
   /// The bytes of its messages: payloads and headers.
   package var byteCount: Int
+  /// Its messages.
+  package var messageCount: Int
   /// Its channels.
   package var channelCount: Int
 }
@@ -187,13 +189,23 @@ extension MessagingEngine {
         db,
         sql: """
           SELECT substr(name, 1, instr(name, '/') - 1) AS application,
-            CAST(total(byte_count) AS INTEGER), count(nullif(instr(name, '/'), length(name)))
+            CAST(total(byte_count) AS INTEGER), CAST(total(message_count) AS INTEGER),
+            count(nullif(instr(name, '/'), length(name)))
           FROM channel WHERE instr(name, '/') > 0 GROUP BY application
           """)
       return Dictionary(
         uniqueKeysWithValues: rows.map {
-          ($0[0], ApplicationSize(byteCount: $0[1], channelCount: $0[2]))
+          ($0[0], ApplicationSize(byteCount: $0[1], messageCount: $0[2], channelCount: $0[3]))
         })
+    }
+  }
+
+  /// Whether the log has a channel: one that something was published to or consumes.
+  ///
+  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  package func hasChannel(_ channel: Channel) async throws(EngineError) -> Bool {
+    try await access.read(during: "looking for a channel") { db in
+      try EngineDatabase.channelID(channel, db) != nil
     }
   }
 }

@@ -7,6 +7,8 @@ enum PublishingRefusal: Error, Sendable, Equatable {
   case busy
   /// The application stores too much.
   case quota
+  /// The application has too many channels for another one.
+  case channels
   /// The brokers of the cluster do not answer.
   case cutOff
 
@@ -15,6 +17,7 @@ enum PublishingRefusal: Error, Sendable, Equatable {
     switch self {
     case .busy: "Too many messages wait for the disk"
     case .quota: "Storage quota exceeded"
+    case .channels: "Channel quota exceeded"
     case .cutOff: HomeGate.cutOff
     }
   }
@@ -87,7 +90,7 @@ extension OpenHome {
     _ messages: [Message], of application: DirectoryEntry,
     _ body: () async throws -> [Timetoken]
   ) async throws -> [Timetoken] {
-    let byteCount = messages.reduce(0) { $0 + $1.payload.count }
+    let byteCount = messages.reduce(0) { $0 + $1.byteCount }
     // Otherwise each would wait until it is clear that the brokers do not answer, in the place of another one.
     guard engine.isCurrent else { throw PublishingRefusal.cutOff }
     guard operations.admission.take(byteCount, of: application.id) else {
@@ -95,7 +98,13 @@ extension OpenHome {
       throw PublishingRefusal.busy
     }
     defer { operations.admission.release(byteCount, of: application.id) }
-    guard quotas.take(byteCount, of: application) else {
+    for channel in Set(messages.map(\.channel)) {
+      guard try await quotas.take(channel, of: application, in: engine) else {
+        operations.metrics?.count(.quota)
+        throw PublishingRefusal.channels
+      }
+    }
+    guard quotas.take(messages, of: application) else {
       operations.metrics?.count(.quota)
       throw PublishingRefusal.quota
     }
