@@ -117,6 +117,31 @@ import VaultCrypto
     }
   }
 
+  @Test(arguments: ["DELETE", "POST", "PUT", "HEAD"])
+  func `a signature of version 1 for a GET is good for no other method`(method: String) throws {
+    let path = "/v3/history/sub-key/sub-c-shop/channel/c"
+    let signature = try version1("sub-c-shop\npub-c-shop\n\(path)\n\(time)")
+    let target = "\(path)?\(time)&signature=\(signature)"
+    #expect(try verify(target) == .valid(.version1))
+    #expect(try verify(method, target) == .mismatch)
+  }
+
+  @Test(arguments: ["1", "%7B%22a%22%3A1%7D", "1/2"])
+  func `the signature of a publication by GET is good for no POST with another body`(
+    message: String
+  ) throws {
+    let path = "/publish/pub-c-shop/sub-c-shop/0/c/0/\(message)"
+    for (signature, form) in [
+      (try version2("GET\npub-c-shop\n\(path)\n\(time)\n"), SignatureForm.version2),
+      (try version1("sub-c-shop\npub-c-shop\n\(path)\n\(time)"), .version1),
+    ] {
+      let target = "\(path)?\(time)&signature=\(signature)"
+      #expect(try verify(target) == .valid(form))
+      #expect(try verify("POST", target, body: "2") == .mismatch)
+      #expect(try verify("POST", target) == .mismatch)
+    }
+  }
+
   @Test func `only version 2 covers the body`() {
     #expect(SignatureForm.allCases.filter(\.signsBody) == [.version2])
   }

@@ -88,15 +88,13 @@ public enum RequestSignature: Sendable, Hashable {
         behind: [UInt8(ascii: "\n")] + body)
     }
     let whole = template(.version2, request.method, request.body)
-    guard request.method == "POST", request.path.starts(with: "/publish/".utf8) else {
-      return [whole]
-    }
-    return [whole, template(.version2WithoutBody, "GET", [])]
+    return isPublicationByPOST(request)
+      ? [whole, template(.version2WithoutBody, "GET", [])] : [whole]
   }
 
   private static func version1(_ request: RawRequest, _ application: Application) -> [Template] {
-    // No SDK signs these calls so, and their bodies say what is granted.
-    if request.path.starts(with: "/v3/pam/".utf8) { return [] }
+    // The method is not in the text: a signed GET must not become a DELETE.
+    guard request.method == "GET" || isPublicationByPOST(request) else { return [] }
     let keys = [application.subscribeKey, application.publishKey]
     var templates = [Template(form: .version1, before: lines(keys, request.path))]
     for word in ["grant", "audit"]
@@ -105,6 +103,14 @@ public enum RequestSignature: Sendable, Hashable {
         Template(form: .version1WithWord, before: lines(keys, Array(word.utf8)[...])))
     }
     return templates
+  }
+
+  /// Whether the request publishes its body, and its path has no message.
+  ///
+  /// The signature of a publication by GET covers a path with a message, so it is none of such a request.
+  private static func isPublicationByPOST(_ request: RawRequest) -> Bool {
+    request.method == "POST" && request.path.starts(with: "/publish/".utf8)
+      && request.path.count { $0 == UInt8(ascii: "/") } == 6
   }
 
   private static func lines(_ texts: [String], _ last: ArraySlice<UInt8>) -> [UInt8] {
