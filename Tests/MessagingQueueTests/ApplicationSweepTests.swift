@@ -1,4 +1,5 @@
 import FileRecording
+import Foundation
 import GRDB
 @testable import MessagingQueue
 import TestSupport
@@ -69,14 +70,16 @@ import Testing
     let timetokens = try await engine.publish((0..<1400).map { "\($0)" }, to: orders)
     _ = try await engine.receive(from: orders, maximumCount: 400)
     let count = try await engine.removeMessages(
-      of: orders, after: timetokens[99], through: timetokens[1299])
+      of: orders, from: timetokens[100], before: timetokens[1300])
     #expect(count == 1200)
     #expect(try await texts(orders) == (Array(0...99) + Array(1300...1399)).map { "\($0)" })
     #expect(try plain.faults() == [])
-    #expect(try await engine.removeMessages(of: orders, through: timetokens[0]) == 1)
-    #expect(try await engine.removeMessages(of: orders, after: timetokens[1398]) == 1)
-    #expect(try await engine.removeMessages(of: orders, after: timetokens[1399]) == 0)
-    #expect(try await engine.removeMessages(of: orders) == 198)
+    #expect(try await engine.removeMessages(of: orders, before: timetokens[1]) == 1)
+    #expect(try await engine.removeMessages(of: orders, from: timetokens[1399]) == 1)
+    #expect(try await engine.removeMessages(of: orders, from: timetokens[1399]) == 0)
+    // The smallest timetoken is a bound, and its predecessor no bound that is missing.
+    #expect(try await engine.removeMessages(of: orders, before: Timetoken(.distantPast)) == 0)
+    #expect(try await engine.removeMessages(of: orders, from: Timetoken(.distantPast)) == 198)
     #expect(try await engine.removeMessages(of: Channel("shop/none")) == 0)
     #expect(try plain.faults() == [])
   }

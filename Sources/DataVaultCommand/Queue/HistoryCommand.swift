@@ -109,8 +109,8 @@ struct HistoryReading {
       begin = last.timetoken
       if let cursor, last.timetoken <= cursor { return try await print(.max) }
     }
-    guard let begin, let before = Timetoken(rawValue: begin.rawValue - 1) else { return }
-    cursor = max(before, cursor ?? before)
+    guard let begin else { return }
+    cursor = max(begin.previous, cursor ?? begin.previous)
     try await print(.max)
   }
 

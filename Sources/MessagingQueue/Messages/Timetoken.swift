@@ -40,6 +40,9 @@ public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, Lossl
     self.rawValue = rawValue
   }
 
+  /// The place directly before this one, as a bound: the one before the smallest timetoken is a number of 16 digits.
+  package var previous: Timetoken { Timetoken(unchecked: rawValue - 1) }
+
   /// Reads exactly 17 decimal digits.
   public init?(_ description: String) {
     guard description.utf8.count == 17, description.utf8.allSatisfy({ (0x30...0x39).contains($0) }),

@@ -49,16 +49,14 @@ extension MessagingEngine {
   /// Removes the messages of a part of a channel's log, as ``purge(_:before:progress:)`` does.
   ///
   /// - Parameters:
-  ///   - start: the messages after this place; default: nil, from the oldest on.
-  ///   - end: the last message to remove; default: nil, the newest.
+  ///   - start: the first message to remove; default: nil, the oldest.
+  ///   - end: the first message to keep after them; default: nil, none is kept.
   /// - Returns: how many were removed.
   /// - Throws: the errors of ``purge(_:before:progress:)``.
   package func removeMessages(
-    of channel: Channel, after start: Timetoken? = nil, through end: Timetoken? = nil
+    of channel: Channel, from start: Timetoken? = nil, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    try await purge(
-      channel, after: start, before: end.map { Timetoken(unchecked: $0.rawValue + 1) },
-      progress: { _ in })
+    try await purge(channel, after: start?.previous, before: end, progress: { _ in })
   }
 
   private func purge(

@@ -132,7 +132,7 @@ extension PubNubExchange {
     let channel = try channel(call.channels[0])
     run { [home] in
       _ = try await home.engine.removeMessages(
-        of: channel, after: call.end?.previous, through: call.start?.previous)
+        of: channel, from: call.end, before: call.start)
       return HTTPResponse(json: ["status": 200, "error": false, "error_message": ""])
     }
   }
@@ -181,9 +181,4 @@ struct HistoryReader: Sendable {
     }
     return call.isReversed ? found : found.reversed()
   }
-}
-
-extension Timetoken {
-  /// The place directly before this one; nil before the first.
-  fileprivate var previous: Timetoken? { Timetoken(rawValue: rawValue - 1) }
 }

@@ -165,13 +165,15 @@ struct PubNubPathParser {
     guard !call.channels.isEmpty, !isVersion2 || call.channels.count == 1 else {
       throw .invalidArguments(.history)
     }
-    call.start = try timetoken("start", .history)
-    call.end = try timetoken("end", .history)
     if raw.method == "DELETE", !isVersion2 {
       guard call.channels.count == 1 else { throw .invalidArguments(.history) }
+      call.start = try bound("start", .history)
+      call.end = try bound("end", .history)
       return .deleteMessages(call)
     }
     guard raw.method == "GET" else { return nil }
+    call.start = try timetoken("start", .history)
+    call.end = try timetoken("end", .history)
     call.count = try number(isVersion2 ? "count" : "max", in: 1...Int(Int32.max), .history)
     call.isReversed = try flag("reverse", .history) ?? false
     let names: [(StaticString, HistoryCall.Part)] = [
@@ -339,11 +341,22 @@ struct PubNubPathParser {
     return number
   }
 
+  /// The place that a client continues from; nil without one, which clients write as 0 too.
   private func timetoken(
     _ parameter: StaticString, _ family: PubNubFamily
   ) throws(PubNubRefusal) -> Timetoken? {
     guard let bytes = raw.value(parameter), !bytes.isEmpty else { return nil }
     return try Self.timetoken(bytes[...], family)
+  }
+
+  /// The bound of a deletion; nil without one.
+  ///
+  /// 0 is the beginning of the log, not a missing bound.
+  private func bound(
+    _ parameter: StaticString, _ family: PubNubFamily
+  ) throws(PubNubRefusal) -> Timetoken? {
+    guard let bytes = raw.value(parameter) else { return nil }
+    return try Self.timetoken(bytes[...], family) ?? Timetoken(.distantPast)
   }
 
   /// The place of a number; nil for 0.
