@@ -31,7 +31,7 @@ public struct ClientSecrets: Sendable {
     ///
     /// Default: `login-password`.
     public var loginPassword = "login-password"
-    /// A string: who the client is, the same at each start.
+    /// A string: who the client is without a login, the same at each start.
     ///
     /// Default: `client-id`.
     public var clientID = "client-id"
@@ -46,7 +46,7 @@ public struct ClientSecrets: Sendable {
   public let authKey: SharedSecret?
   /// The user and the password for challenges.
   public let loginHandler: (any LoginHandler)?
-  /// Who the client is: a random id that the vault keeps from the first time on.
+  /// Who the client is: the user of the login, otherwise a random id that the vault keeps from the first time on.
   public let clientID: String
 
   /// Reads the items of an unlocked vault, and makes the client's id if there is none.
@@ -74,7 +74,10 @@ public struct ClientSecrets: Sendable {
     } else {
       loginHandler = nil
     }
-    if let known = try await Self.secret(names.clientID, .string, vault) {
+    // The server lets a user who has logged in act under no other id.
+    let known =
+      if loginHandler == nil { try await Self.secret(names.clientID, .string, vault) } else { user }
+    if let known {
       clientID = known.withBytes { bytes in
         String(decoding: (0..<bytes.byteCount).map { bytes[$0] }, as: UTF8.self)
       }

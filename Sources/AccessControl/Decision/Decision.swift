@@ -47,7 +47,7 @@ public struct Decision: Sendable, Hashable {
     case tokenExpired
     /// The token was revoked.
     case tokenRevoked
-    /// The token is for another user id.
+    /// The credential is for another user id.
     case otherUser
     /// The application has no such user, or no longer.
     case unknownUser
@@ -110,7 +110,7 @@ public struct Decision: Sendable, Hashable {
     case .otherApplication: "the credential belongs to another application"
     case .tokenExpired: "the token has expired"
     case .tokenRevoked: "the token was revoked"
-    case .otherUser: "the token is for another user id"
+    case .otherUser: "the credential is for another user id"
     case .unknownUser: "the application has no such user"
     case .passwordChanged: "the user has another password now"
     case .reservedName: "only the server sends messages to this channel"

@@ -19,6 +19,15 @@ public enum Principal: Sendable {
   /// A Pusher client whom the application's own endpoint authorized for one channel.
   case subscriber(ChannelName, of: ApplicationID)
 
+  /// The only user id under which the caller acts; nil for any.
+  package var userID: String? {
+    switch self {
+    case .user(let name, _): name.text
+    case .token(let token, _): token.contents.authorizedUserID
+    case .anonymous, .authKey, .signed, .subscriber: nil
+    }
+  }
+
   /// The holder whose grants count beside those of everyone; nil if there is none.
   var holder: GrantHolder? {
     switch self {

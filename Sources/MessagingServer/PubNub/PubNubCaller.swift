@@ -8,6 +8,8 @@ struct PubNubCaller: Sendable {
   let application: DirectoryEntry
   /// Nil for a token that the application has not signed: it is refused, in an open application too.
   let principal: Principal?
+  /// Whether the call acts under a user id that is not the one of its credential: it is refused.
+  let isOtherUser: Bool
   /// The signature of the request; one that is not valid is ignored where something else gives the right.
   let signature: RequestSignature
 
@@ -36,6 +38,10 @@ struct PubNubCaller: Sendable {
     } else {
       principal = try Self.principal(request, application, directory)
     }
+    isOtherUser =
+      principal?.userID.map { own in
+        request.actingUserIDs.contains { !$0.utf8.elementsEqual(own.utf8) }
+      } ?? false
   }
 
   private static func principal(

@@ -14,6 +14,14 @@ struct PubNubRequest: Sendable {
   /// The parameter `uuid`.
   let userID: String?
   let call: PubNubCall
+
+  /// The user ids that the call acts under: the parameter, and for a change of state the one in the path.
+  var actingUserIDs: [String] {
+    var ids = userID.map { [$0] } ?? []
+    if case .setState(_, let userID, _) = call { ids.append(userID) }
+    return ids.filter { !$0.isEmpty }
+  }
+
   /// Whether the caller speaks PubNub's own forms of access: `auth` or a signature.
   ///
   /// Fields `Authorization`, which some proxies ask for, do not count then.

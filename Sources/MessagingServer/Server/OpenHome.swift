@@ -68,8 +68,9 @@ final class OpenHome: Sendable {
     _ caller: PubNubCaller, _ operation: AccessOperation, _ scope: Scope, _ now: Date
   ) -> Decision {
     guard let principal = caller.principal else { return .refused(.otherApplication) }
-    return directory.decide(
+    let decision = directory.decide(
       principal, operation, Resource(scope, of: caller.application.id), at: now)
+    return decision.isAllowed && caller.isOtherUser ? .refused(.otherUser) : decision
   }
 }
 
