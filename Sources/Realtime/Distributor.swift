@@ -42,7 +42,7 @@ struct Distributor {
   private var places: EphemeralPlaces
   private let limits: EphemeralPlaces.Limits
   private var subscribers: [SubscriberID: Subscriber] = [:]
-  private var waiting: [Channel: Set<SubscriberID>] = [:]
+  private var waiting = WaitingList()
   /// The channels of each feed.
   private var feeds: [SubscriberID: Set<Channel>] = [:]
   /// The feeds of each channel.
@@ -69,7 +69,7 @@ struct Distributor {
     }
     if !events.events.isEmpty { return .events(events) }
     subscribers[id] = Subscriber(subscription: subscription, place: place, limits: limits)
-    for topic in subscription.topics { waiting[topic, default: []].insert(id) }
+    waiting.insert(id, subscription)
     return .wait
   }
 
@@ -85,7 +85,9 @@ struct Distributor {
     let end = min(tail.isAtEnd ? max(tail.end, known) : tail.end, window.start)
     var events = Events(end: end, limits)
     for message in tail.messages where message.timetoken <= end {
-      _ = events.append(LiveEvent(message, isStored: true), for: subscription)
+      let event = LiveEvent(message, isStored: true)
+      guard let source = subscription.source(of: event.topics) else { continue }
+      _ = events.append(event, through: source)
     }
     if !events.events.isEmpty { return .events(events) }
     return poll(id, subscription, after: end, limits)
@@ -105,10 +107,7 @@ struct Distributor {
   /// Forgets a subscriber.
   mutating func remove(_ id: SubscriberID) {
     guard let subscriber = subscribers.removeValue(forKey: id) else { return }
-    for topic in subscriber.subscription.topics {
-      waiting[topic]?.remove(id)
-      if waiting[topic]?.isEmpty == true { waiting[topic] = nil }
-    }
+    waiting.remove(id, subscriber.subscription)
   }
 
   // MARK: Feeds
@@ -194,12 +193,10 @@ struct Distributor {
     var fed: [SubscriberID: [LiveEvent]] = [:]
     for event in batch.events {
       for id in followers[event.message.channel] ?? [] { fed[id, default: []].append(event) }
-      for topic in event.topics {
-        for id in waiting[topic] ?? [] {
-          guard let subscriber = subscribers[id], event.place > subscriber.place else { continue }
-          _ = woken[id, default: Events(end: window.end, subscriber.limits)]
-            .append(event, for: subscriber.subscription)
-        }
+      waiting.forEach(event.topics) { id, source in
+        guard let subscriber = subscribers[id], event.place > subscriber.place else { return }
+        _ = woken[id, default: Events(end: window.end, subscriber.limits)]
+          .append(event, through: source)
       }
     }
     for id in woken.keys { remove(id) }

@@ -65,17 +65,27 @@ struct EventWindow {
     for subscription: Subscription, after place: Timetoken, _ limits: Events.Limits
   ) -> Events? {
     guard place >= start else { return nil }
-    var found: [Int] = []
-    for topic in subscription.topics {
-      guard let numbers = numbers[topic] else { continue }
+    var found: [(number: Int, group: Int?)] = []
+    func find(_ topic: Channel, group: Int?) {
+      guard let numbers = numbers[topic] else { return }
       let first = numbers.partitioningIndex { events[$0 - removedCount].place > place }
       // One more than asked for shows whether there are more.
-      found += numbers[first...].prefix(limits.count + 1)
+      for number in numbers[first...].prefix(limits.count + 1) { found.append((number, group)) }
+    }
+    for topic in subscription.topics { find(topic, group: nil) }
+    for (index, group) in subscription.groups.enumerated() {
+      for channel in group.channels { find(channel, group: index) }
     }
     var answer = Events(end: max(place, end), limits)
-    // An event of several topics comes several times in a row.
-    for number in found.sorted() {
-      guard answer.append(events[number - removedCount], for: subscription) else { break }
+    // An event of several topics and groups comes several times in a row, first for a topic.
+    for (number, group) in found.sorted(by: {
+      ($0.number, $0.group ?? -1) < ($1.number, $1.group ?? -1)
+    }) {
+      let event = events[number - removedCount]
+      let source =
+        group.map { .group(subscription.groups[$0].name) } ?? subscription.source(of: event.topics)
+      guard let source else { continue }
+      guard answer.append(event, through: source) else { break }
     }
     return answer
   }

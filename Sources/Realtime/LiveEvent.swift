@@ -58,14 +58,14 @@ package struct Events: Sendable {
     self.limits = limits
   }
 
-  /// Appends an event, unless the subscription does not cover it or it is the last one.
+  /// Appends an event, unless it is the last one.
   ///
+  /// - Parameter source: a direct subscription before a group, and the first group before others.
   /// - Returns: false if there is no room, and the subscriber continues after the last one.
-  mutating func append(_ event: LiveEvent, for subscription: Subscription) -> Bool {
+  mutating func append(_ event: LiveEvent, through source: Subscription.Source) -> Bool {
     if isFull { return false }
     let last = events.last?.event
     if event === last { return true }
-    guard let source = subscription.source(of: event.topics) else { return true }
     if let last, events.count >= limits.count || byteCount + event.byteCount > limits.byteCount {
       isFull = true
       end = last.place

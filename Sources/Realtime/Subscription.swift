@@ -1,8 +1,20 @@
 package import MessagingQueue
 
+/// The channels of a group, shared by all subscriptions to it.
+package final class ChannelGroup: Sendable {
+  package let name: String
+  let channels: Set<Channel>
+
+  /// - Parameter channels: of a group `g-pnpres`, the presence channels of the members of `g`.
+  package init(_ name: String, _ channels: Set<Channel>) {
+    self.name = name
+    self.channels = channels
+  }
+}
+
 /// The channels, patterns and groups that one subscriber listens to.
 ///
-/// It has the size of one reference, and copies share their content.
+/// Copies share their content, and subscriptions to a group its channels.
 package struct Subscription: Sendable {
   /// Why an event reaches the subscriber.
   ///
@@ -15,42 +27,37 @@ package struct Subscription: Sendable {
     case group(String)
   }
 
-  private var sources: [Channel: Source] = [:]
-
-  /// - Parameters:
-  ///   - channels: names of channels, and patterns. `a.*` stands for all names that begin with `a.`, except those of
-  ///     presence; `a.*-pnpres` stands for the presence of all of them.
-  ///   - groups: the members of each group. Presence comes through a group of its own: the members of `g-pnpres` are
-  ///     the presence channels of the members of `g`.
-  package init(channels: some Sequence<Channel>, groups: [String: Set<Channel>] = [:]) {
-    // Of several groups with a member, the first by name is its source.
-    for (name, members) in groups.sorted(by: { $0.key > $1.key }) {
-      for member in members { sources[member] = .group(name) }
-    }
-    for channel in channels {
-      sources[channel] = channel.isPattern ? .pattern(channel) : .channel
-    }
-  }
-
+  /// The channels and patterns that are subscribed to themselves.
+  ///
   /// A topic is the name of a channel, or a pattern in the place of a name.
-  var topics: some Collection<Channel> { sources.keys }
+  let topics: Set<Channel>
+  /// In the order of their names: of several groups with a channel, the first is its source.
+  package let groups: [ChannelGroup]
+
+  /// - Parameter channels: names of channels, and patterns. `a.*` stands for all names that begin with `a.`, except those
+  ///   of presence; `a.*-pnpres` stands for the presence of all of them.
+  package init(channels: some Sequence<Channel>, groups: [ChannelGroup] = []) {
+    topics = Set(channels)
+    self.groups = groups.sorted { $0.name < $1.name }
+  }
 
   /// Why an event of these topics reaches the subscriber; nil if it does not.
   ///
   /// - Parameter topics: the event's own channel first.
   func source(of topics: [Channel]) -> Source? {
-    var group: Source?
-    for topic in topics {
-      guard let source = sources[topic] else { continue }
-      if case .group = source { group = group ?? source } else { return source }
+    if let topic = topics.first(where: self.topics.contains) {
+      return topic.isPattern ? .pattern(topic) : .channel
     }
-    return group
+    return groups.first { !$0.channels.isDisjoint(with: topics) }.map { .group($0.name) }
   }
 
   /// The channels and prefixes to read from the log, which has no presence.
   var selection: ChannelSelection {
     var selection = ChannelSelection(channels: [])
-    for topic in sources.keys where !topic.isPresence {
+    for group in groups {
+      selection.channels.formUnion(group.channels.lazy.filter { !$0.isPresence })
+    }
+    for topic in topics where !topic.isPresence {
       if topic.isPattern {
         selection.prefixes.insert(String(topic.name.dropLast()))
       } else {

@@ -87,6 +87,65 @@ import Testing
     }
   }
 
+  @Test func `a refresh without changes looks at no poll, and one with changes at all`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let home = try #require(server.server.gate.home)
+      try await home.refresh()
+      let round = home.polls.round
+      for _ in 0..<3 { try await home.refresh() }
+      #expect(home.polls.round == round)
+      try await server.store.setOpen(true, of: server.closed.record.id)
+      try await home.refresh()
+      try await eventually { home.polls.round > round }
+    }
+  }
+
+  @Test func `a poll that begins while access changes at each decision is decided once more`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let running = try #require(server.server.gate.home)
+      let opened = Mutex<OpenHome?>(nil)
+      let reads = Mutex((count: 0, isChanging: false))
+      let other = server.closed.record.id
+      let home = OpenHome(
+        engine: running.engine, realtime: running.realtime, store: running.store,
+        directory: running.directory, logins: running.logins, operations: running.operations,
+        webhooks: WebhookClient(
+          WebhookConfiguration(), on: MultiThreadedEventLoopGroup.singleton),
+        now: {
+          // The first 100 reads come with a change, and each decision reads the clock.
+          let changes = reads.withLock { reads in
+            guard !reads.isChanging, reads.count < 100 else { return false }
+            reads.count += 1
+            reads.isChanging = true
+            return true
+          }
+          if changes {
+            opened.withLock { $0 }?.recheckPolls([.application(other)], groups: [])
+            reads.withLock { $0.isChanging = false }
+          }
+          return Date()
+        })
+      opened.withLock { $0 = home }
+      let gate = HomeGate()
+      gate.open(home)
+      let target = "/v2/subscribe/\(server.open.subscribe)/c/0?tt=\(home.place)"
+      let exchange = HTTPExchange(
+        HTTPRequest(method: "GET", target: Array(target.utf8)),
+        on: MultiThreadedEventLoopGroup.singleton.next()
+      ) { _ in }
+      PubNubService(gate, running.operations).answer(exchange)
+      #expect(home.polls.count == 1)
+      #expect(reads.withLock { $0.count } < 10)
+      exchange.abandon()
+      #expect(home.polls.count == 0)
+      opened.withLock { $0 = nil }
+    }
+  }
+
   @Test func `who is present in all channels leaves out the private ones of others`() async throws {
     try await ServerFixture.run { server in
       let subscribe = server.open.subscribe

@@ -65,7 +65,7 @@ extension Subscription {
   init(_ names: String..., groups: [String: Set<String>] = [:]) throws {
     self.init(
       channels: try names.map { try Channel($0) },
-      groups: try groups.mapValues { Set(try $0.map { try Channel($0) }) })
+      groups: try groups.map { ChannelGroup($0, Set(try $1.map { try Channel($0) })) })
   }
 }
 
@@ -144,6 +144,32 @@ extension Events {
     let grouped = try Subscription("s/a.*", groups: ["h": ["s/b", "s/a.x"], "g": ["s/b"]])
     let sources = log.poll(4, grouped, after: Log.start)?.events.map(\.source)
     #expect(sources == [.pattern(pattern), .pattern(pattern), .group("g")])
+  }
+
+  @Test func `subscribers of a group wait under the group, and leave nothing behind`() throws {
+    let group = ChannelGroup("g", Set(try (0..<100).map { try Channel("s/\($0)") }))
+    let other = ChannelGroup("h", [try Channel("s/0")])
+    let channels = [try Channel("s/1")]
+    var list = WaitingList()
+    let (a, b) = (
+      Subscription(channels: channels, groups: [other, group]),
+      Subscription(channels: [], groups: [group])
+    )
+    list.insert(SubscriberID(number: 1), a)
+    list.insert(SubscriberID(number: 2), b)
+    // A channel, the channels of two groups, and the two groups.
+    #expect(list.entryCount == 1 + 100 + 1 + 3)
+    func sources(_ name: String) throws -> [UInt64: [Subscription.Source]] {
+      var found: [UInt64: [Subscription.Source]] = [:]
+      list.forEach([try Channel(name)]) { found[$0.number, default: []].append($1) }
+      return found
+    }
+    #expect(try sources("s/0") == [1: [.group("g"), .group("h")], 2: [.group("g")]])
+    #expect(try sources("s/1") == [1: [.channel, .group("g")], 2: [.group("g")]])
+    list.remove(SubscriberID(number: 2), b)
+    #expect(try sources("s/0") == [1: [.group("g"), .group("h")]])
+    list.remove(SubscriberID(number: 1), a)
+    #expect(list.entryCount == 0)
   }
 
   @Test func `presence is found under the patterns of presence alone`() throws {

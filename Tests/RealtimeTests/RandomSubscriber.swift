@@ -24,7 +24,8 @@ struct RandomSubscriber {
     }
     let group = Set(
       try (0..<2).map { _ in try Channel(members[random.next(members.count)]) })
-    subscription = Subscription(channels: own, groups: random.oneIn(2) ? ["g": group] : [:])
+    subscription = Subscription(
+      channels: own, groups: random.oneIn(2) ? [ChannelGroup("g", group)] : [])
   }
 
   mutating func take(_ events: Events) {

@@ -153,10 +153,13 @@ final class PollRegistry: Sendable {
   }
 
   private let state = Mutex(State())
+  /// The groups that the polls wait for.
+  let groups = SharedGroups()
 
   var count: Int { state.withLock { $0.polls.count } }
 
-  /// How often the polls were looked at: one that is decided before a round and added after it was missed by it.
+  /// How often access or groups have changed: a poll that is decided before a round and added after it was missed by
+  /// it.
   var round: Int { state.withLock { $0.round } }
 
   /// Begins a round, and returns the polls of it.
@@ -165,6 +168,11 @@ final class PollRegistry: Sendable {
       state.round += 1
       return Array(state.polls.values)
     }
+  }
+
+  /// The polls whose right to wait has ended.
+  func ended(at now: Date) -> [OpenPoll] {
+    state.withLock { Array($0.polls.values) }.filter { $0.end.map { $0 <= now } ?? false }
   }
 
   func add(_ poll: OpenPoll) {

@@ -95,6 +95,19 @@ extension DirectoryEntry {
   func channel(_ name: ChannelName) throws(EngineError) -> Channel {
     try Channel("\(application.name)/\(name.text)")
   }
+
+  func channels(
+    _ names: some Sequence<ChannelName>, _ family: PubNubFamily
+  ) throws(PubNubRefusal) -> [Channel] {
+    var channels: [Channel] = []
+    for name in names {
+      guard let channel = try? channel(name) else {
+        throw PubNubRefusal(family, 400, "Invalid Channel")
+      }
+      channels.append(channel)
+    }
+    return channels
+  }
 }
 
 /// The names of a call that its caller has no right to, and the end of what was allowed.

@@ -45,8 +45,7 @@ extension PubNubExchange {
     if call.channels.count == 1, call.groups.isEmpty {
       return answer(.presence(try occupants(of: channel(call.channels[0]), call)))
     }
-    let names = call.channels + call.groups.flatMap { members(of: $0) }
-    answer(hereNow(Set(try channels(names)), call))
+    answer(hereNow(Set(try channels(names(call.channels, call.groups))), call))
   }
 
   private func hereNowEverywhere(_ call: HereNowCall) {
@@ -153,16 +152,22 @@ extension PubNubExchange {
 
   // MARK: - Parts
 
-  private func members(of group: GroupName) -> [ChannelName] {
-    Array(home.members(of: group, in: caller.application))
+  /// The channels of a call with the members of its groups, each once and without those of presence.
+  private func names(
+    _ channels: [ChannelName], _ groups: [GroupName]
+  ) throws(PubNubRefusal) -> [ChannelName] {
+    let members = try home.members(
+      of: groups.filter { !$0.isPresence }, beside: channels, in: caller.application,
+      request.family)
+    var seen: Set<ChannelName> = []
+    return (channels + members.flatMap(\.channels)).filter {
+      !$0.isPresence && seen.insert($0).inserted
+    }
   }
 
   /// The channels on which a call makes a user present: its own, and the members of its groups.
   private func presenceChannels(_ call: PresenceCall) throws(PubNubRefusal) -> [Channel] {
-    let names =
-      call.channels + call.groups.filter { !$0.isPresence }.flatMap { members(of: $0) }
-    var seen: Set<ChannelName> = []
-    return try channels(names.filter { !$0.isPresence && seen.insert($0).inserted })
+    try channels(names(call.channels, call.groups))
   }
 
   /// The states that a call has for some of its channels.
@@ -199,7 +204,7 @@ extension PubNubExchange {
     } catch {
       switch error {
       case .stateTooLarge: throw PubNubRefusal(request.family, 413, "Request Entity Too Large")
-      case .tooManyChannels: throw PubNubRefusal(request.family, 400, "Too many channels")
+      case .tooManyChannels: throw .tooManyChannels(request.family)
       case .tooManyUsers, .tooManyPresences, .tooMuchState:
         throw PubNubRefusal(request.family, 429, "Too many users are present")
       }

@@ -8,12 +8,12 @@ extension PubNubExchange {
   /// Answers with the events after a place, or waits for the next ones; without a place, with the end of the log.
   func subscribe(_ call: SubscribeCall) throws(PubNubRefusal) {
     let listener = call.listener
-    var round = home.polls.round
+    let round = home.polls.round
     let decided = home.check(
       caller, .subscribe, channels: listener.channels, groups: listener.groups)
     if let refusal = caller.answer(to: decided) { return answer(refusal) }
     let filter = try filter(call)
-    let subscription = try subscription(listener)
+    let subscription = try home.subscription(to: listener, of: caller.application)
     // Read before the join, so that the client gets its own join if it subscribes to presence.
     let place = call.place ?? home.realtime.place
     try join(listener)
@@ -27,9 +27,8 @@ extension PubNubExchange {
     poll.answerWithoutEvents(after: service.holdTime, realtime)
     poll.wait(for: subscription, in: realtime)
     polls.add(poll)
-    // What changed since the decision did not reach the poll, which was not on the list.
-    while polls.round != round {
-      round = polls.round
+    // What changed since the decision did not reach the poll, which was not on the list. Later rounds find it there.
+    if polls.round != round {
       home.recheck(poll)
       home.resubscribe(poll)
     }
@@ -43,24 +42,42 @@ extension PubNubExchange {
       throw PubNubRefusal(.subscribe, 481, error.description)
     }
   }
-
-  /// The channels, patterns and members of groups that a listener gets events of.
-  private func subscription(_ listener: PresenceCall) throws(PubNubRefusal) -> Subscription {
-    var groups: [String: Set<Channel>] = [:]
-    for group in listener.groups {
-      groups[group.text] = Set(try channels(home.members(of: group, in: caller.application)))
-    }
-    return Subscription(channels: try channels(listener.channels), groups: groups)
-  }
 }
 
 extension OpenHome {
-  /// The channels of a group; for `NAME-pnpres`, the presence channels of the members of `NAME`.
-  func members(of group: GroupName, in application: DirectoryEntry) -> Set<ChannelName> {
-    guard group.isPresence else { return directory.channels(of: group, of: application.id) }
-    guard let base = group.base else { return [] }
-    return Set(
-      directory.channels(of: base, of: application.id).compactMap(\.presenceChannel))
+  /// The members of each group that a call names; for `NAME-pnpres`, those of `NAME`.
+  ///
+  /// - Throws: a refusal if the call names more than ``PubNubRequest/maximumChannelCount`` channels with them.
+  func members(
+    of groups: [GroupName], beside channels: [ChannelName], in application: DirectoryEntry,
+    _ family: PubNubFamily
+  ) throws(PubNubRefusal) -> [(group: GroupName, channels: Set<ChannelName>)] {
+    var presenceCount = channels.count(where: \.isPresence)
+    var count = channels.count - presenceCount
+    var found: [(group: GroupName, channels: Set<ChannelName>)] = []
+    for group in groups {
+      let members = directory.channels(of: group.base ?? group, of: application.id)
+      if group.isPresence { presenceCount += members.count } else { count += members.count }
+      guard max(count, presenceCount) <= PubNubRequest.maximumChannelCount else {
+        throw .tooManyChannels(family)
+      }
+      found.append((group, members))
+    }
+    return found
+  }
+
+  /// The channels, patterns and members of groups that a listener gets events of.
+  func subscription(
+    to listener: PresenceCall, of application: DirectoryEntry
+  ) throws(PubNubRefusal) -> Subscription {
+    var groups: [ChannelGroup] = []
+    for (group, members) in try members(
+      of: listener.groups, beside: listener.channels, in: application, .subscribe)
+    {
+      groups.append(try polls.groups.group(group, members, of: application))
+    }
+    return Subscription(
+      channels: try application.channels(listener.channels, .subscribe), groups: groups)
   }
 
   /// Decides again about waiting polls: those whose right has ended are refused, and those whose groups have changed
@@ -71,7 +88,10 @@ extension OpenHome {
   ///   - groups: the groups whose members have changed.
   func recheckPolls(_ changes: Set<AccessChange>, groups: Set<DirectoryChanges.Group>) {
     let now = now()
-    for poll in polls.beginRound() {
+    let isUnchanged = changes.isEmpty && groups.isEmpty
+    let changed = Dictionary(grouping: groups, by: \.application)
+      .mapValues { Set($0.map(\.name)) }
+    for poll in isUnchanged ? polls.ended(at: now) : polls.beginRound() {
       let caller = poll.caller
       let isConcerned =
         poll.end.map { $0 <= now } ?? false
@@ -79,9 +99,8 @@ extension OpenHome {
           caller.principal.map { change.concerns($0, in: caller.application.id) } ?? false
         }
       if isConcerned { recheck(poll) }
-      let changed = groups.filter { $0.application == caller.application.id }.map(\.name)
       let hasChangedGroup = poll.call.listener.groups.contains {
-        changed.contains($0.base ?? $0)
+        changed[caller.application.id]?.contains($0.base ?? $0) == true
       }
       if hasChangedGroup { resubscribe(poll) }
     }
@@ -99,13 +118,11 @@ extension OpenHome {
   }
 
   fileprivate func resubscribe(_ poll: OpenPoll) {
-    let application = poll.caller.application
-    var groups: [String: Set<Channel>] = [:]
-    for group in poll.call.listener.groups {
-      groups[group.text] = Set(
-        members(of: group, in: application).compactMap { try? application.channel($0) })
+    do throws(PubNubRefusal) {
+      poll.wait(
+        for: try subscription(to: poll.call.listener, of: poll.caller.application), in: realtime)
+    } catch {
+      poll.answer(error.response(at: place), realtime)
     }
-    let channels = poll.call.listener.channels.compactMap { try? application.channel($0) }
-    poll.wait(for: Subscription(channels: channels, groups: groups), in: realtime)
   }
 }

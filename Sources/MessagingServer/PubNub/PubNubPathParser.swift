@@ -287,7 +287,7 @@ struct PubNubPathParser {
       let channel = try channel(piece, family)
       guard seen.insert(channel).inserted else { continue }
       guard seen.count <= PubNubRequest.maximumNameCount else {
-        throw PubNubRefusal(family, 400, "Too many channels")
+        throw .tooManyChannels(family)
       }
       channels.append(channel)
     }

@@ -4,6 +4,10 @@ internal import AccessControl
 struct PubNubRequest: Sendable {
   /// The most names in a list of channels or groups.
   static let maximumNameCount = 1000
+  /// The most channels of a call with the members of its groups, and the most presence channels beside them.
+  ///
+  /// A channel that comes twice counts twice.
+  static let maximumChannelCount = 3_000
   /// The longest user id, in bytes: PubNub's limit is 92 characters.
   static let maximumUserIDByteCount = 255
 
@@ -55,6 +59,10 @@ struct PubNubRefusal: Error, Sendable, Equatable {
     self.family = family
     self.status = status
     self.message = message
+  }
+
+  static func tooManyChannels(_ family: PubNubFamily) -> PubNubRefusal {
+    PubNubRefusal(family, 400, "Too many channels")
   }
 
   static func invalidArguments(_ family: PubNubFamily) -> PubNubRefusal {

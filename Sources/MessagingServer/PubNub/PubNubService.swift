@@ -197,16 +197,11 @@ struct PubNubExchange: Sendable {
   ///
   /// - Throws: for a name that is too long together with that of the application.
   func channel(_ name: ChannelName) throws(PubNubRefusal) -> Channel {
-    guard let channel = try? caller.application.channel(name) else {
-      throw PubNubRefusal(request.family, 400, "Invalid Channel")
-    }
-    return channel
+    try channels([name])[0]
   }
 
   func channels(_ names: some Sequence<ChannelName>) throws(PubNubRefusal) -> [Channel] {
-    var channels: [Channel] = []
-    for name in names { channels.append(try channel(name)) }
-    return channels
+    try caller.application.channels(names, request.family)
   }
 
   /// Whether the caller can do this on all of these names; if not, the request is answered.
