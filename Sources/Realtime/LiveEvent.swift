@@ -7,14 +7,18 @@ package final class LiveEvent: Sendable {
   package let message: LogMessage
   /// Whether it is a message of the log.
   package let isStored: Bool
+  /// The name of its application.
+  let application: String
   /// The topics under which subscribers find it, its channel first.
   let topics: [Channel]
   /// Bytes of its payload and headers.
-  let byteCount: Int
+  package let byteCount: Int
 
   init(_ message: LogMessage, isStored: Bool) {
     self.message = message
     self.isStored = isStored
+    application = String(
+      decoding: message.channel.name.utf8.prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
     topics = message.channel.topics
     byteCount = message.payload.count + message.headers.byteCount
   }

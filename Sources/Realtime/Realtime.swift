@@ -33,8 +33,8 @@ package final class Realtime: Sendable {
     private(set) var repairCount = 0
     /// Why the distribution has ended.
     var failure: EngineError?
-    /// What is to be called, in its order.
-    var calls: [@Sendable () -> Void] = []
+    /// What is to be called.
+    var calls = TurnQueue()
     /// Whether a thread makes the calls.
     var isCalling = false
 
@@ -58,23 +58,30 @@ package final class Realtime: Sendable {
       repairCount += 1
       for (id, events) in distributor.removeWaiting(in: ranges.filter { !known.contains($0) }) {
         guard let handler = handlers.removeValue(forKey: id) else { continue }
-        calls.append { handler(.success(events)) }
+        calls.append({ handler(.success(events)) }, of: "")
       }
+    }
+
+    /// Whether a thread must begin to make the calls.
+    mutating func beginCalls() -> Bool {
+      defer { isCalling = isCalling || !calls.isEmpty }
+      return !isCalling && !calls.isEmpty
     }
 
     /// Notes the calls of a distribution, for ``Realtime/makeCalls()``.
     mutating func call(_ distribution: Distributor.Distribution) {
       for (id, events) in distribution.woken {
         guard let handler = handlers.removeValue(forKey: id) else { continue }
-        calls.append { handler(.success(events)) }
+        calls.append(
+          { handler(.success(events)) }, of: events.events.first?.event.application ?? "")
       }
       for (id, events) in distribution.fed {
         guard let handler = feeds[id] else { continue }
-        calls.append { handler(events) }
+        calls.append({ handler(events) }, of: events.first?.application ?? "")
       }
       for (id, timetokens) in distribution.sent {
         guard let sender = senders.removeValue(forKey: id) else { continue }
-        calls.append { sender.resume(returning: .success(timetokens)) }
+        calls.append({ sender.resume(returning: .success(timetokens)) }, of: "")
       }
     }
   }
@@ -318,21 +325,35 @@ package final class Realtime: Sendable {
     return needsReservation
   }
 
-  /// Makes the calls in their order; a thread that makes them already makes these too.
-  private func makeCalls() {
+  /// Makes a call later, on the thread that makes those of subscribers, in turn with the other applications.
+  ///
+  /// - Parameter application: the name of the one that the call works for. Its subscribers with short calls do not wait
+  ///   for it.
+  package func makeLongCall(of application: String, _ body: @escaping @Sendable () -> Void) {
     let isFirst = state.withLock { state in
-      defer { state.isCalling = true }
-      return !state.isCalling
+      state.calls.append(body, isLong: true, of: application)
+      return state.beginCalls()
     }
-    guard isFirst else { return }
-    while true {
-      let calls = state.withLock { state in
-        defer { state.calls = [] }
-        state.isCalling = !state.calls.isEmpty
-        return state.calls
-      }
-      if calls.isEmpty { return }
-      for call in calls { call() }
+    if isFirst { makeCallsInTask() }
+  }
+
+  /// Makes the calls of a turn, and the others in a task; a thread that makes calls already makes these too.
+  private func makeCalls() {
+    if state.withLock({ $0.beginCalls() }), makeTurn() { makeCallsInTask() }
+  }
+
+  private func makeCallsInTask() {
+    Task { while makeTurn() { await Task.yield() } }
+  }
+
+  /// Makes the calls of a turn.
+  ///
+  /// - Returns: whether there are more.
+  private func makeTurn() -> Bool {
+    for call in state.withLock({ $0.calls.next() }) { call() }
+    return state.withLock { state in
+      state.isCalling = !state.calls.isEmpty
+      return state.isCalling
     }
   }
 

@@ -7,8 +7,10 @@ import Testing
 /// Whether a filter matches a message; both are JSON texts.
 func matches(_ filter: String, data: String = "null", meta: String = "null") throws -> Bool {
   let filter = try FilterExpression(filter)
+  var stepCount = 0
   return filter.matches(
-    payload: try JSONReader.value(Array(data.utf8)), meta: try JSONReader.value(Array(meta.utf8)))
+    payload: try JSONReader.value(Array(data.utf8)), meta: try JSONReader.value(Array(meta.utf8)),
+    &stepCount)
 }
 
 @Suite struct FilterTests {

@@ -39,6 +39,36 @@ import Testing
     }
   }
 
+  @Test func `the filter of a poll is not evaluated by the thread that takes the request`()
+    async throws
+  {
+    try await ServerFixture.run { server in
+      let gate = server.server.gate
+      let home = try #require(gate.home)
+      let place = home.place
+      try await server.engine.publish(Message(channel: Channel("shop/c"), payload: [0x39]))
+      try await eventually { home.realtime.place > place }
+      let target = "/v2/subscribe/\(server.open.subscribe)/c/0?tt=\(place)&filter-expr=data%3E5"
+      // The thread that takes the request, as long as it does.
+      let caller = Mutex<pthread_t?>(nil)
+      let answers = Mutex<[Bool]>([])
+      let exchange = HTTPExchange(
+        HTTPRequest(method: "GET", target: Array(target.utf8)),
+        on: MultiThreadedEventLoopGroup.singleton.next()
+      ) { reply in
+        guard case .response(let response) = reply, response.status == 200 else { return }
+        let isByCaller = caller.withLock { $0 == pthread_self() }
+        answers.withLock { $0.append(isByCaller) }
+      }
+      try await PubNubClient.onBlockingThread {
+        caller.withLock { $0 = pthread_self() }
+        PubNubService(gate, home.operations).answer(exchange)
+        caller.withLock { $0 = nil }
+      }
+      try await eventually { answers.withLock { $0 } == [false] }
+    }
+  }
+
   @Test func `a right that ends while its poll begins ends the poll`() async throws {
     try await ServerFixture.run { server in
       let running = try #require(server.server.gate.home)

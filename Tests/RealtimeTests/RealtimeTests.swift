@@ -148,6 +148,27 @@ private final class Results: Sendable {
     try await run.value
   }
 
+  @Test func `an application with thousands of subscribers leaves room for another's`()
+    async throws
+  {
+    let realtime = try await Realtime(engine)
+    let run = Task { try await realtime.run() }
+    let order = Mutex<[Channel]>([])
+    let (many, one) = (channel, try Channel("other/one"))
+    for channel in [Channel](repeating: many, count: 5_000) + [one] {
+      realtime.poll(Subscription(channels: [channel]), after: realtime.place) { _ in
+        order.withLock { $0.append(channel) }
+      }
+    }
+    try await engine.publish([many, one].map { Message(channel: $0, payload: []) })
+    try await eventually { order.withLock { $0.count } == 5_001 }
+    // After no more than one turn.
+    let position = try #require(order.withLock { $0.firstIndex(of: one) })
+    #expect(position <= 64)
+    run.cancel()
+    try await run.value
+  }
+
   @Test func `all polls end when the engine stops`() async throws {
     let realtime = try await Realtime(engine)
     let run = Task { try await realtime.run() }

@@ -4,7 +4,6 @@ internal import Foundation
 internal import MessagingQueue
 internal import NIOCore
 internal import Realtime
-internal import StrictJSON
 internal import Synchronization
 
 /// A subscriber that waits for its next events: it is answered once, by whatever comes first.
@@ -23,19 +22,21 @@ final class OpenPoll: Sendable {
   let caller: PubNubCaller
   let call: SubscribeCall
   let filter: FilterExpression?
+  private let events: SharedEvents
   private let state: Mutex<State>
   /// Takes the poll off its list.
   private let didEnd: @Sendable (OpenPoll) -> Void
 
   init(
     _ exchange: HTTPExchange, _ caller: PubNubCaller, _ call: SubscribeCall, after place: Timetoken,
-    filter: FilterExpression?, until end: Date?,
+    filter: FilterExpression?, until end: Date?, _ events: SharedEvents,
     didEnd: @escaping @Sendable (OpenPoll) -> Void
   ) {
     self.exchange = exchange
     self.caller = caller
     self.call = call
     self.filter = filter
+    self.events = events
     self.didEnd = didEnd
     state = Mutex(State(place: place, end: end))
   }
@@ -75,21 +76,13 @@ final class OpenPoll: Sendable {
     _ result: Result<Events, EngineError>, _ subscription: Subscription, _ realtime: Realtime
   ) {
     switch result {
-    case .success(let events):
-      var envelope = SubscribeEnvelope(events.end)
-      var isEmpty = true
-      for event in events.events where passes(event.message) {
-        envelope.append(
-          EventJSON(event.message, subscribeKey: caller.application.application.subscribeKey),
-          through: event.source)
-        isEmpty = false
-      }
-      if isEmpty {
-        // The filter has left nothing: continue behind it.
-        state.withLock { $0.place = events.end }
-        wait(for: subscription, in: realtime)
+    case .success(let found):
+      var answer = PendingAnswer(found)
+      if let filter {
+        self.filter(answer, by: filter, subscription, realtime)
       } else {
-        answer(envelope.response, realtime)
+        while let event = answer.events.popFirst() { append(event, to: &answer) }
+        self.answer(answer.envelope.response, realtime)
       }
     case .failure:
       // The server stops, or its vault was locked: the client asks again, and is held until the next unlock.
@@ -97,14 +90,51 @@ final class OpenPoll: Sendable {
     }
   }
 
-  private func passes(_ message: LogMessage) -> Bool {
-    guard let filter else { return true }
-    let notes = MessageNotes(message.headers)
-    if notes.kind == .presence { return true }
-    let payload =
-      filter.readsPayload ? try? JSONReader.value(PayloadJSON(message.payload).bytes) : nil
-    let meta = notes.meta.flatMap { try? JSONReader.value(Array($0.utf8)) }
-    return filter.matches(payload: payload ?? .null, meta: meta ?? .null)
+  /// An answer of which some events are not looked at yet.
+  private struct PendingAnswer: Sendable {
+    var events: ArraySlice<Events.Event>
+    let end: Timetoken
+    var envelope: SubscribeEnvelope
+    var isEmpty = true
+
+    init(_ found: Events) {
+      events = found.events[...]
+      end = found.end
+      envelope = SubscribeEnvelope(end)
+    }
+  }
+
+  private func append(_ event: Events.Event, to answer: inout PendingAnswer) {
+    let json = events.shared(event.event)
+      .json(subscribeKey: caller.application.application.subscribeKey)
+    answer.envelope.append(json, through: event.source)
+    answer.isEmpty = false
+  }
+
+  /// Evaluates the filter in turn with those of other subscribers, and answers or waits on.
+  ///
+  /// Each turn has a slice of the events, and ends the work for a client that has left.
+  private func filter(
+    _ answer: PendingAnswer, by filter: FilterExpression, _ subscription: Subscription,
+    _ realtime: Realtime
+  ) {
+    realtime.makeLongCall(of: caller.application.application.name) { [self] in
+      guard !isEnded else { return }
+      var answer = answer
+      var stepCount = FilterExpression.sliceStepCount
+      while stepCount > 0, let event = answer.events.popFirst() {
+        if events.shared(event.event).passes(filter, &stepCount) { append(event, to: &answer) }
+      }
+      if !answer.events.isEmpty {
+        self.filter(answer, by: filter, subscription, realtime)
+      } else if answer.isEmpty {
+        // The filter has left nothing: continue behind it.
+        state.withLock { $0.place = answer.end }
+        wait(for: subscription, in: realtime)
+      } else {
+        self.answer(answer.envelope.response, realtime)
+      }
+    }
   }
 
   /// Answers after a time, unless something else does before.
@@ -153,6 +183,8 @@ final class PollRegistry: Sendable {
   }
 
   private let state = Mutex(State())
+  /// What the polls share of the newest events.
+  let events = SharedEvents()
   /// The groups that the polls wait for.
   let groups = SharedGroups()
 

@@ -22,6 +22,7 @@ extension PubNubExchange {
     let realtime = home.realtime
     let poll = OpenPoll(
       exchange, caller, call, after: place, filter: filter, until: decided.end,
+      polls.events,
       didEnd: { polls.remove($0) })
     exchange.onAbandon { poll.abandon(realtime) }
     poll.answerWithoutEvents(after: service.holdTime, realtime)

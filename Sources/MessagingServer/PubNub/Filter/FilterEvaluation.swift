@@ -24,6 +24,7 @@ struct FilterEvaluation {
   }
 
   mutating func value(of node: FilterNode) throws(TooManySteps) -> JSONValue {
+    try take(1)
     switch node {
     case .constant(let value): return value
     case .text(let text, _): return .string(text)

@@ -11,8 +11,11 @@ struct FilterExpression: Sendable {
   static let maximumDepth = 32
   /// The most operands, operators and steps of paths.
   static let maximumNodeCount = 256
-  /// The most steps of one evaluation: bytes that are compared, members and elements that are passed.
+  /// The most steps of one evaluation: parts of the filter, bytes that are compared, members and elements that are
+  /// passed.
   static let maximumStepCount = 1 << 18
+  /// After so many steps, another subscriber's filter has its turn.
+  static let sliceStepCount = 1 << 16
 
   private let root: FilterNode?
   /// Whether an evaluation reads the payload, so that the caller has to parse it.
@@ -32,10 +35,12 @@ struct FilterExpression: Sendable {
   /// - Parameters:
   ///   - payload: the message; null if it is no JSON or ``readsPayload`` is false.
   ///   - meta: what the publisher said about the message; null if nothing.
-  func matches(payload: JSONValue, meta: JSONValue) -> Bool {
+  ///   - stepCount: reduced by the steps of this evaluation.
+  func matches(payload: JSONValue, meta: JSONValue, _ stepCount: inout Int) -> Bool {
     guard let root else { return true }
     var evaluation = FilterEvaluation(
       payload: payload, meta: meta, remainingStepCount: Self.maximumStepCount)
+    defer { stepCount -= Self.maximumStepCount - evaluation.remainingStepCount }
     do throws(FilterEvaluation.TooManySteps) {
       return FilterEvaluation.isTrue(try evaluation.value(of: root))
     } catch {

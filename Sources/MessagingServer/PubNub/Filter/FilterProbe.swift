@@ -34,6 +34,7 @@ public struct FilterProbe: Sendable {
 
   /// Whether the filter is true for a message.
   public func matches(payload: JSONValue, meta: JSONValue) -> Bool {
-    filter.matches(payload: payload, meta: meta)
+    var stepCount = 0
+    return filter.matches(payload: payload, meta: meta, &stepCount)
   }
 }
