@@ -29,7 +29,7 @@ import Testing
     #expect(try run.join("bob", "b", "c") == ["join bob shop/b 2", "join bob shop/c 1"])
     #expect(run.users("b") == ["ana", "bob"])
     #expect(run.whereNow("bob") == ["shop/b", "shop/c"])
-    #expect(run.presence.occupancies(of: "shop").count == 3)
+    #expect(run.presence.channels(of: "shop").count == 3)
   }
 
   @Test func `a leave ends the presence on its channels only`() throws {

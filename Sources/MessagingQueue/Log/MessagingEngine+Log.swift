@@ -53,6 +53,19 @@ extension MessagingEngine {
     }
   }
 
+  /// Counts the messages of a channel after a timetoken, up to a maximum.
+  package func messageCount(
+    of channel: Channel, after cursor: Timetoken, maximumCount: Int
+  ) async throws(EngineError) -> Int {
+    try await access.read(during: "counting") { db in
+      guard let known = try EngineDatabase.knownChannels([channel], db).first else { return 0 }
+      return try Int64.fetchAll(
+        db.cachedStatement(sql: EngineDatabase.selectKeysForward),
+        arguments: [known.id, cursor.rawValue, Int64.max, maximumCount]
+      ).count
+    }
+  }
+
   /// Every channel that was published to or has settings, by name, with the contents of its log.
   public func channels() async throws(EngineError) -> [ChannelSummary] {
     try await access.read(during: "listing the channels") {

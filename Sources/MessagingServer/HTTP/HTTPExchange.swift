@@ -47,6 +47,9 @@ final class HTTPExchange: Sendable {
     state.withLock { ($0.route, $0.application) }
   }
 
+  /// Whether it was answered, or the client has left.
+  var isEnded: Bool { state.withLock { $0.isEnded } }
+
   /// Answers the request, unless it was answered or the client has left.
   func answer(_ response: HTTPResponse) {
     if end() { write(.response(response)) }

@@ -63,6 +63,12 @@ extension HTTPResponse {
           + [JSONMember("service", "Presence")]))
   }
 
+  /// The answer to a presence call, with the members as JSON text.
+  static func presence(json members: [UInt8]) -> HTTPResponse {
+    HTTPResponse(
+      200, #"{"status":200,"message":"OK","#.utf8 + members + #","service":"Presence"}"#.utf8)
+  }
+
   /// The answer to a call of channel groups.
   static func groups(_ payload: JSONValue? = nil) -> HTTPResponse {
     let head = [JSONMember("status", 200), JSONMember("message", "OK")]
@@ -107,5 +113,12 @@ struct JSONListBuilder {
   mutating func beginElement() {
     if !isEmpty { bytes.append(UInt8(ascii: ",")) }
     isEmpty = false
+  }
+
+  /// Appends a member of an object, whose value follows.
+  mutating func beginMember(_ name: String) {
+    beginElement()
+    JSONText.append(quoting: name, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
   }
 }

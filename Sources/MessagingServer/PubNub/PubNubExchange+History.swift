@@ -16,40 +16,43 @@ extension PubNubExchange {
     guard isAllowed(.history, channels: call.channels) else { return }
     let channel = try channel(call.channels[0])
     let count = min(call.count ?? Self.maximumCount, Self.maximumCount)
-    run { [home] in
-      let reader = HistoryReader(home.engine, now: home.now())
-      var budget = HistoryReader.byteBudget
-      let messages = try await reader.messages(
-        of: channel, call, count: count, byteBudget: &budget)
-      return HTTPResponse(200, Self.version2(messages, call))
+    run {
+      var budget = AnswerBudget()
+      let messages = try await HistoryReader(self).messages(
+        of: channel, call, count: count, &budget
+      ) { Self.version2($0, call) }
+      let bounds = [messages.first, messages.last].map {
+        Self.timetoken($0?.place.description ?? "0", call)
+      }
+      let list = Self.list(messages)
+      return HTTPResponse(200, "[".utf8 + list + ",\(bounds[0]),\(bounds[1])]".utf8)
     }
   }
 
-  private static func version2(_ messages: [LogMessage], _ call: HistoryCall) -> [UInt8] {
-    func timetoken(_ message: LogMessage?) -> String {
-      let text = message?.timetoken.description ?? "0"
-      return call.includes.contains(.textTimetokens) ? "\"\(text)\"" : text
-    }
-    var json = JSONListBuilder("[[")
+  private static func timetoken(_ text: String, _ call: HistoryCall) -> String {
+    call.includes.contains(.textTimetokens) ? "\"\(text)\"" : text
+  }
+
+  private static func list(_ messages: [HistoryReader.Found]) -> [UInt8] {
+    var json = JSONListBuilder("[")
     for message in messages {
-      let payload = PayloadJSON(message.payload)
       json.beginElement()
-      guard !call.includes.isDisjoint(with: [.timetoken, .meta]) else {
-        json.bytes += payload.bytes
-        continue
-      }
-      json.bytes += #"{"message":"#.utf8
-      json.bytes += payload.bytes
-      if call.includes.contains(.timetoken) {
-        json.bytes += #","timetoken":\#(timetoken(message))"#.utf8
-      }
-      if call.includes.contains(.meta) {
-        json.bytes += #","meta":\#(payload.meta(MessageNotes(message.headers)) ?? "\"\"")"#.utf8
-      }
-      json.bytes.append(UInt8(ascii: "}"))
+      json.bytes += message.json
     }
-    json.bytes += "],\(timetoken(messages.first)),\(timetoken(messages.last))]".utf8
-    return json.bytes
+    return json.bytes + "]".utf8
+  }
+
+  private static func version2(_ message: LogMessage, _ call: HistoryCall) -> [UInt8] {
+    let payload = PayloadJSON(message.payload)
+    guard !call.includes.isDisjoint(with: [.timetoken, .meta]) else { return payload.bytes }
+    var json = #"{"message":"#.utf8 + payload.bytes
+    if call.includes.contains(.timetoken) {
+      json += #","timetoken":\#(timetoken(message.timetoken.description, call))"#.utf8
+    }
+    if call.includes.contains(.meta) {
+      json += #","meta":\#(payload.meta(MessageNotes(message.headers)) ?? "\"\"")"#.utf8
+    }
+    return json + "}".utf8
   }
 
   /// Version 3: messages of several channels.
@@ -61,63 +64,56 @@ extension PubNubExchange {
     let channels = Array(zip(call.channels, try channels(call.channels)))
     let most = channels.count == 1 ? Self.maximumCount : Self.maximumCountOfSeveral
     let count = min(call.count ?? most, most)
-    run { [home] in
-      let reader = HistoryReader(home.engine, now: home.now())
-      var budget = HistoryReader.byteBudget
+    run {
+      var budget = AnswerBudget()
       var json = JSONListBuilder(
         #"{"status":200,"error":false,"error_message":"","channels":{"#)
       for (name, channel) in channels {
-        let messages = try await reader.messages(
-          of: channel, call, count: count, byteBudget: &budget)
+        let messages = try await HistoryReader(self).messages(
+          of: channel, call, count: count, &budget
+        ) { Self.version3($0, call) }
         guard !messages.isEmpty else { continue }
-        json.beginElement()
-        JSONText.append(quoting: name.text, to: &json.bytes)
-        json.bytes += Self.version3(messages, call)
+        json.beginMember(name.text)
+        json.bytes += Self.list(messages)
       }
-      json.bytes += "}}".utf8
-      return HTTPResponse(200, json.bytes)
+      return HTTPResponse(200, json.bytes + "}}".utf8)
     }
   }
 
-  private static func version3(_ messages: [LogMessage], _ call: HistoryCall) -> [UInt8] {
-    var json = JSONListBuilder(":[")
-    for message in messages {
-      let notes = MessageNotes(message.headers)
-      let payload = PayloadJSON(message.payload)
-      json.beginElement()
-      json.bytes += #"{"message":"#.utf8
-      json.bytes += payload.bytes
-      json.bytes += #","timetoken":"\#(message.timetoken)""#.utf8
-      if call.includes.contains(.userID), let publisher = notes.publisher {
-        json.bytes += #","uuid":"#.utf8
-        JSONText.append(quoting: publisher, to: &json.bytes)
-      }
-      if call.includes.contains(.meta) {
-        json.bytes += #","meta":\#(payload.meta(notes) ?? "\"\"")"#.utf8
-      }
-      if call.includes.contains(.messageType) { json.bytes += #","message_type":null"#.utf8 }
-      if call.includes.contains(.customType), let type = notes.customType {
-        json.bytes += #","custom_message_type":"#.utf8
-        JSONText.append(quoting: type, to: &json.bytes)
-      }
-      json.bytes.append(UInt8(ascii: "}"))
+  private static func version3(_ message: LogMessage, _ call: HistoryCall) -> [UInt8] {
+    let notes = MessageNotes(message.headers)
+    let payload = PayloadJSON(message.payload)
+    var json = #"{"message":"#.utf8 + payload.bytes
+    json += #","timetoken":"\#(message.timetoken)""#.utf8
+    if call.includes.contains(.userID), let publisher = notes.publisher {
+      json += #","uuid":"#.utf8
+      JSONText.append(quoting: publisher, to: &json)
     }
-    json.bytes.append(UInt8(ascii: "]"))
-    return json.bytes
+    if call.includes.contains(.meta) {
+      json += #","meta":\#(payload.meta(notes) ?? "\"\"")"#.utf8
+    }
+    if call.includes.contains(.messageType) { json += #","message_type":null"#.utf8 }
+    if call.includes.contains(.customType), let type = notes.customType {
+      json += #","custom_message_type":"#.utf8
+      JSONText.append(quoting: type, to: &json)
+    }
+    return json + "}".utf8
   }
 
-  /// How many messages each channel has after a place.
+  /// How many messages each channel has after a place, up to a maximum.
   func messageCounts(
     _ places: [(channel: ChannelName, after: Timetoken)]
   ) throws(PubNubRefusal) {
     guard places.count <= Self.maximumChannelCount else { throw .invalidArguments(.history) }
     guard isAllowed(.messageCounts, channels: places.map(\.channel)) else { return }
     let channels = Array(zip(places, try channels(places.map(\.channel))))
-    run { [home] in
+    run {
       var counts: [JSONMember] = []
       for (place, channel) in channels {
-        let count = try await home.engine.messageCount(of: channel, after: place.after)
+        let count = try await home.engine.messageCount(
+          of: channel, after: place.after, maximumCount: AnswerBudget.maximumMessageCount)
         counts.append(JSONMember(place.channel.text, .integer(Int64(count))))
+        try await endSlice()
       }
       return HTTPResponse(
         json: [
@@ -140,44 +136,60 @@ extension PubNubExchange {
 
 /// Reads the messages that history shows.
 struct HistoryReader: Sendable {
-  /// The most bytes of payloads in one answer; what does not fit is left out, and its client reads on.
-  static let byteBudget = 4 << 20
+  /// A message as an answer has it.
+  typealias Found = (place: Timetoken, json: [UInt8])
 
-  private let engine: MessagingEngine
+  /// The messages that are read together, after the first read has found too few to show.
+  private static let pageCount = 100
+
+  private let exchange: PubNubExchange
   private let now: Date
 
-  init(_ engine: MessagingEngine, now: Date) {
-    self.engine = engine
-    self.now = now
+  init(_ exchange: PubNubExchange) {
+    self.exchange = exchange
+    now = exchange.home.now()
   }
 
   /// The newest messages between the call's bounds, or the oldest if it is reversed; the oldest comes first.
   ///
-  /// - Parameter byteBudget: reduced by what was read. A first message is read unless nothing is left of it.
+  /// - Throws: a refusal if there are none to show among as many as the budget has; `CancellationError` if the client
+  ///   has left.
   func messages(
-    of channel: Channel, _ call: HistoryCall, count: Int, byteBudget: inout Int
-  ) async throws -> [LogMessage] {
-    var found: [LogMessage] = []
+    of channel: Channel, _ call: HistoryCall, count: Int, _ budget: inout AnswerBudget,
+    _ encode: (LogMessage) -> [UInt8]
+  ) async throws -> [Found] {
+    var found: [Found] = []
     var cursor = call.start
-    reading: while found.count < count, byteBudget > 0 {
-      let page = try await engine.history(
+    var pageCount = count
+    reading: while found.count < count {
+      let page = try await exchange.home.engine.history(
         of: channel, in: call.isReversed ? .oldestFirst : .newestFirst, from: cursor,
-        maximumCount: count)
-      guard !page.isEmpty else { break }
+        maximumCount: pageCount)
+      guard let last = page.last?.timetoken else { break }
       for message in page {
         if let end = call.end,
           call.isReversed ? message.timetoken > end : message.timetoken < end
         {
           break reading
         }
-        guard MessageNotes(message.headers).isInHistory(at: now) else { continue }
-        guard found.count < count, found.isEmpty || message.payload.count <= byteBudget else {
-          break reading
+        guard MessageNotes(message.headers).isInHistory(at: now) else {
+          budget.takeHidden()
+          continue
         }
-        found.append(message)
-        byteBudget -= message.payload.count
+        let json = encode(message)
+        guard found.count < count, budget.take(byteCount: json.count + 1) else { break reading }
+        found.append((message.timetoken, json))
       }
-      cursor = page.last?.timetoken
+      guard budget.hasHidden else {
+        guard found.isEmpty else { break }
+        throw PubNubRefusal(
+          .history, 400,
+          "No message to show among \(AnswerBudget.maximumMessageCount): continue with start=\(last)"
+        )
+      }
+      cursor = last
+      pageCount = Self.pageCount
+      try await exchange.endSlice()
     }
     return call.isReversed ? found : found.reversed()
   }

@@ -43,9 +43,12 @@ extension PubNubExchange {
     guard !call.channels.isEmpty || !call.groups.isEmpty else { return hereNowEverywhere(call) }
     guard isAllowed(.hereNow, channels: call.channels, groups: call.groups) else { return }
     if call.channels.count == 1, call.groups.isEmpty {
-      return answer(.presence(try occupants(of: channel(call.channels[0]), call)))
+      let channel = try channel(call.channels[0])
+      var budget = AnswerBudget()
+      return answer(.presence(json: occupants(of: channel, call, &budget)))
     }
-    answer(hereNow(Set(try channels(names(call.channels, call.groups))), call))
+    let channels = try channels(names(call.channels, call.groups))
+    run { try await hereNow(channels, call) }
   }
 
   private func hereNowEverywhere(_ call: HereNowCall) {
@@ -54,51 +57,69 @@ extension PubNubExchange {
     guard decision.isAllowed else {
       return answer(caller.challenge(after: decision) ?? HTTPResponse(decision.reply()))
     }
-    // Private channels need an authority of their own.
-    let channels = home.presence.read { $0.occupancies(of: application).keys }.filter { channel in
-      guard let name = try? ChannelName(channel.nameInApplication) else { return false }
-      return home.decide(caller, .hereNow, .channel(name), now).isAllowed
+    run {
+      let channels = home.presence.read {
+        $0.channels(of: application, maximumCount: AnswerBudget.maximumChannelCount)
+      }
+      // Private channels need an authority of their own.
+      return try await hereNow(channels, call) { channel in
+        guard let name = try? ChannelName(channel.nameInApplication) else { return false }
+        return home.decide(caller, .hereNow, .channel(name), now).isAllowed
+      }
     }
-    answer(hereNow(Set(channels), call))
   }
 
-  private func hereNow(_ channels: Set<Channel>, _ call: HereNowCall) -> HTTPResponse {
-    var found: [JSONMember] = []
-    var total = 0
+  private func hereNow(
+    _ channels: [Channel], _ call: HereNowCall,
+    isReadable: @Sendable (Channel) -> Bool = { _ in true }
+  ) async throws -> HTTPResponse {
+    var json = JSONListBuilder(#""payload":{"channels":{"#)
+    var budget = AnswerBudget()
+    var (count, total) = (0, 0)
     for channel in channels.sorted(by: { $0.name < $1.name }) {
+      try await endSlice()
       let occupancy = home.presence.read { $0.occupancy(of: channel, of: application) }
-      guard occupancy > 0 else { continue }
+      guard occupancy > 0, isReadable(channel) else { continue }
+      count += 1
       total += occupancy
-      found.append(JSONMember(channel.nameInApplication, .object(occupants(of: channel, call))))
+      // A name takes twice its bytes at most, as it has no control characters.
+      guard budget.take(byteCount: 2 * channel.name.utf8.count + 64) else { continue }
+      json.beginMember(channel.nameInApplication)
+      json.bytes += "{".utf8 + occupants(of: channel, call, &budget) + "}".utf8
     }
-    return .presence([
-      JSONMember(
-        "payload",
-        [
-          "channels": .object(found), "total_channels": .integer(Int64(found.count)),
-          "total_occupancy": .integer(Int64(total)),
-        ])
-    ])
+    json.bytes += #"},"total_channels":\#(count),"total_occupancy":\#(total)}"#.utf8
+    return .presence(json: json.bytes)
   }
 
-  private func occupants(of channel: Channel, _ call: HereNowCall) -> [JSONMember] {
+  /// The members of a channel's object: users as far as there is room, and how many there are.
+  private func occupants(
+    of channel: Channel, _ call: HereNowCall, _ budget: inout AnswerBudget
+  ) -> [UInt8] {
     let (occupancy, users) = home.presence.read { presence in
       (
         presence.occupancy(of: channel, of: application),
-        call.hasUsers && call.limit > 0
+        call.hasUsers
           ? presence.users(
-            of: channel, of: application, offset: call.offset, maximumCount: call.limit) : []
+            of: channel, of: application, offset: call.offset,
+            maximumCount: min(call.limit, budget.userCount)) : []
       )
     }
-    let count = JSONMember("occupancy", .integer(Int64(occupancy)))
-    guard call.hasUsers else { return [count] }
-    let list = users.map { user, state -> JSONValue in
-      guard call.hasState else { return .string(user.text) }
-      let state = state.flatMap { try? JSONReader.value($0) }
-      return .object(
-        [JSONMember("uuid", .string(user.text))] + (state.map { [JSONMember("state", $0)] } ?? []))
+    let count = Array(#""occupancy":\#(occupancy)"#.utf8)
+    guard call.hasUsers else { return count }
+    var json = JSONListBuilder(#""uuids":["#)
+    for (user, state) in users {
+      var entry: [UInt8] = []
+      if call.hasState { entry += #"{"uuid":"#.utf8 }
+      JSONText.append(quoting: user.text, to: &entry)
+      if call.hasState {
+        if let state { entry += Array(#","state":"#.utf8) + state }
+        entry.append(UInt8(ascii: "}"))
+      }
+      guard budget.takeUser(byteCount: entry.count + 1) else { break }
+      json.beginElement()
+      json.bytes += entry
     }
-    return [JSONMember("uuids", .array(list)), count]
+    return json.bytes + "],".utf8 + count
   }
 
   /// The channels of a user, as far as the caller can read them.
@@ -120,19 +141,28 @@ extension PubNubExchange {
     let states = home.presence.read {
       $0.states(of: UserID(userID), of: application, on: channels)
     }
-    func value(_ channel: Channel) -> JSONValue {
-      states[channel].flatMap { try? JSONReader.value($0) } ?? .object([])
-    }
-    let user = JSONMember("uuid", .string(userID))
+    func state(_ channel: Channel) -> [UInt8] { states[channel] ?? Array("{}".utf8) }
     if call.groups.isEmpty, call.channels.count == 1, let channel = channels.first {
-      return answer(
-        .presence([
-          JSONMember("payload", value(channel)),
-          JSONMember("channel", .string(call.channels[0].text)), user,
-        ]))
+      var json = JSONListBuilder("")
+      json.beginMember("payload")
+      json.bytes += state(channel)
+      json.beginMember("channel")
+      JSONText.append(quoting: call.channels[0].text, to: &json.bytes)
+      json.beginMember("uuid")
+      JSONText.append(quoting: userID, to: &json.bytes)
+      return answer(.presence(json: json.bytes))
     }
-    let members = channels.map { JSONMember($0.nameInApplication, value($0)) }
-    answer(.presence([JSONMember("payload", ["channels": .object(members)]), user]))
+    var json = JSONListBuilder(#""payload":{"channels":{"#)
+    var budget = AnswerBudget()
+    for channel in channels {
+      let state = state(channel)
+      guard budget.take(byteCount: 2 * channel.name.utf8.count + state.count + 8) else { continue }
+      json.beginMember(channel.nameInApplication)
+      json.bytes += state
+    }
+    json.bytes += #"}},"uuid":"#.utf8
+    JSONText.append(quoting: userID, to: &json.bytes)
+    answer(.presence(json: json.bytes))
   }
 
   func setState(
@@ -143,6 +173,7 @@ extension PubNubExchange {
       throw PubNubRefusal(.presence, 400, "Invalid JSON specified.")
     }
     let channels = try presenceChannels(call)
+    let state = Array(value.text.utf8)
     try change { (presence, arrival, time) throws(PresenceRefusal) in
       try presence.setState(
         state, of: UserID(userID), of: application, on: channels, arrival: arrival, at: time)
@@ -178,12 +209,13 @@ extension PubNubExchange {
     guard let value = try? JSONReader.value(text), let members = value.members else {
       throw PubNubRefusal(request.family, 400, "Invalid JSON specified.")
     }
+    let listed = Set(channels)
     var states: [Channel: [UInt8]] = [:]
-    for channel in channels {
-      guard let state = members[channel.nameInApplication] else { continue }
-      var json: [UInt8] = []
-      state.append(to: &json)
-      states[channel] = json
+    for member in members {
+      guard let channel = try? caller.application.channel(ChannelName(member.name)),
+        listed.contains(channel)
+      else { continue }
+      states[channel] = Array(member.value.text.utf8)
     }
     return states
   }

@@ -233,6 +233,14 @@ struct PubNubExchange: Sendable {
     }
   }
 
+  /// Lets other tasks run before the next slice of the call.
+  ///
+  /// - Throws: `CancellationError` if the client has left.
+  func endSlice() async throws {
+    await Task.yield()
+    if exchange.isEnded { throw CancellationError() }
+  }
+
   static func refusal(_ error: any Error) -> (Int, String) {
     switch error {
     case let refusal as PublishingRefusal: (refusal.status, refusal.message)

@@ -112,9 +112,9 @@ package struct Presence: Sendable {
     } ?? []
   }
 
-  /// The channels of an application where users are present, and how many.
-  package func occupancies(of application: String) -> [Channel: Int] {
-    applications[application]?.channels.mapValues(\.occupancy) ?? [:]
+  /// Channels of an application where users are present, in no order.
+  package func channels(of application: String, maximumCount: Int = .max) -> [Channel] {
+    (applications[application]?.channels.keys).map { Array($0.prefix(maximumCount)) } ?? []
   }
 
   /// The channels where a user is present, in the order of their names' bytes.

@@ -106,6 +106,11 @@ import Testing
     #expect(try await engine.messageCount(of: channel, after: timetokens[0]) == 2)
     #expect(try await engine.messageCount(of: channel, after: timetokens[2]) == 0)
     #expect(try await engine.messageCount(of: Channel("none")) == 0)
+    for (maximumCount, count) in [(1, 1), (2, 2), (3, 2)] {
+      #expect(
+        try await engine.messageCount(
+          of: channel, after: timetokens[0], maximumCount: maximumCount) == count)
+    }
   }
 
   @Test func `history() refuses a page with a limit of zero`() async throws {
