@@ -74,6 +74,30 @@ private final class Exchanges: Sendable {
     #expect(answers.hasSuffix("two"))
   }
 
+  @Test(arguments: [
+    "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n\r\n\r\n",
+    "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n0\r\n\r\n",
+  ])
+  func `HTTPConnection decodes nothing behind a request until it is answered`(
+    request: String
+  ) throws {
+    let bytes = Array("\(request)\(request)\u{1}".utf8)
+    for pieceByteCount in [1, 7, bytes.count] {
+      let test = try HTTPConnectionTests()
+      for start in stride(from: 0, to: bytes.count, by: pieceByteCount) {
+        try test.channel.writeInbound(ByteBuffer(bytes: bytes[start...].prefix(pieceByteCount)))
+      }
+      for number in 0..<2 {
+        try #require(test.exchanges.all.count == number + 1)
+        test.exchanges.all[number].answer(HTTPResponse(200, "\(number)"))
+      }
+      #expect(test.exchanges.all[0].request.body == test.exchanges.all[1].request.body)
+      let answers = try? test.output().split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+      #expect(answers == ["200", "200", "400"])
+    }
+  }
+
   @Test
   func `a request waits until the last answer is read, and an unread one closes the connection`()
     throws

@@ -30,9 +30,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   private var state = State.idle
   private var context: ChannelHandlerContext?
   private var decoder: ByteToMessageHandler<HTTPRequestDecoder>?
-  /// What came behind the request that is being answered.
-  private var waiting: CircularBuffer<HTTPServerRequestPart> = []
-  private var isTakingWaiting = false
+  private var input: HTTPInput?
   private var wantsRead = false
   private var isDraining = false
   /// When the connection is closed, unless it makes progress before.
@@ -65,8 +63,10 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let decoder = ByteToMessageHandler(
       // What comes behind a handshake belongs to the WebSocket.
       HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
-    try channel.pipeline.syncOperations.addHandlers(decoder, connection)
+    let input = HTTPInput { [weak connection] in connection?.wantedInput }
+    try channel.pipeline.syncOperations.addHandlers(input, decoder, connection)
     connection.decoder = decoder
+    connection.input = input
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -91,7 +91,6 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       report(exchange, RequestRecord.abandoned, sentByteCount: 0, since: start)
     }
     state = .closing
-    waiting.removeAll()
     deadline = nil
     context.fireChannelInactive()
   }
@@ -99,35 +98,34 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   // MARK: - Reading
 
   func read(context: ChannelHandlerContext) {
-    if isFree(context) { context.read() } else { wantsRead = true }
+    if wantedInput != nil { context.read() } else { wantsRead = true }
+  }
+
+  /// What the decoder can be given: nothing before the last request is answered and the client has read the answer.
+  private var wantedInput: HTTPInput.Piece? {
+    switch state {
+    case .idle: context?.channel.isWritable == true ? .lines : nil
+    case .answering: nil
+    case .reading(let head, let body):
+      Self.contentLength(of: head).map { .body($0 - body.count) } ?? .lines
+    case .closing: .dropped
+    }
+  }
+
+  /// Reads the next request, if it can be taken.
+  private func readNext(_ context: ChannelHandlerContext) {
+    input?.pass()
+    guard wantsRead, wantedInput != nil else { return }
+    wantsRead = false
+    context.read()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let part = unwrapInboundIn(data)
-    if isFree(context) { take(part, context) } else { waiting.append(part) }
+    take(unwrapInboundIn(data), context)
   }
 
-  /// Whether a part of a request can be taken: the one before is answered, and the client has read the answer.
-  private func isFree(_ context: ChannelHandlerContext) -> Bool {
-    switch state {
-    case .idle: context.channel.isWritable
-    case .answering: false
-    case .reading, .closing: true
-    }
-  }
-
-  /// Takes what has come behind the last request, up to the next that waits for its answer or its reader.
-  private func takeWaiting(_ context: ChannelHandlerContext) {
-    // A request that needs no wait is answered within this loop, which continues then: it must not nest as deeply
-    // as a client sends requests.
-    guard !isTakingWaiting else { return }
-    isTakingWaiting = true
-    while isFree(context), let part = waiting.popFirst() { take(part, context) }
-    isTakingWaiting = false
-    if isFree(context), wantsRead {
-      wantsRead = false
-      context.read()
-    }
+  private static func contentLength(of head: HTTPRequestHead) -> Int? {
+    head.headers.first(name: "content-length").flatMap { Int($0) }
   }
 
   private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
@@ -139,7 +137,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       if hostCount > 1 || hostCount == 0 && head.version != .http1_0 {
         return refuse(.malformed, context)
       }
-      let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+      let length = Self.contentLength(of: head) ?? 0
       if head.uri.utf8.count > limits.targetByteCount { return refuse(.tooLongTarget, context) }
       if length > limits.bodyByteCount { return refuse(.tooLargeBody, context) }
       if head.headers.first(name: "expect")?.lowercased() == "100-continue" {
@@ -232,7 +230,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   private func beginIdle(_ context: ChannelHandlerContext) {
     guard case .idle = state, context.channel.isWritable else { return }
     setDeadline(limits.idleTime, context)
-    takeWaiting(context)
+    readNext(context)
   }
 
   /// Hands the connection over to a WebSocket.
@@ -252,7 +250,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let pipeline = context.pipeline.syncOperations
     do {
       try WebSocketConnection.configure(pipeline, connection)
+      input?.passAll()
       if wantsRead { context.read() }
+      if let input { _ = pipeline.removeHandler(input) }
       _ = pipeline.removeHandler(self)
       _ = pipeline.removeHandler(decoder)
     } catch {
