@@ -16,6 +16,27 @@ import Testing
     }
   }
 
+  @Test func `hasRight() finds any grant that counts for a principal and has not ended`() throws {
+    let user = Principal.user(made(try Name("ann")))
+    let role = GrantHolder.role(made(try Name("staff")))
+    for principal in [.anonymous, key, user, .signed(bank)] {
+      #expect(!access().hasRight(principal, in: shop, at: start))
+    }
+    #expect(access().hasRight(.signed(shop), in: shop, at: start))
+    #expect(access(isOpen: true).hasRight(.anonymous, in: shop, at: start))
+    #expect(!access(isOpen: true).hasRight(.anonymous, in: bank, at: start))
+    let brief = access(grant(.read, on: channel("c"), minutes: 5))
+    #expect(brief.hasRight(.anonymous, in: shop, at: minute(4)))
+    #expect(!brief.hasRight(.anonymous, in: shop, at: minute(5)))
+    let keyed = access(grant(.read, on: .application, for: keyHolder))
+    #expect(keyed.hasRight(key, in: shop, at: start))
+    #expect(!keyed.hasRight(.anonymous, in: shop, at: start))
+    var staffed = access(grant(.lease, on: channel("c"), for: role))
+    #expect(!staffed.hasRight(user, in: shop, at: start))
+    staffed.put(user: made(try Name("ann")), roles: [made(try Name("staff"))], of: shop)
+    #expect(staffed.hasRight(user, in: shop, at: start))
+  }
+
   @Test func `a grant on the application covers every channel and group`() {
     let index = access(grant(.read, on: .application))
     #expect(index.allows(.subscribe, channel("c")))

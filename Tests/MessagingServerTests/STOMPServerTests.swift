@@ -300,6 +300,50 @@ import Testing
     }
   }
 
+  @Test func `STOMP decides about a message of a transaction at SEND, and again at COMMIT`()
+    async throws
+  {
+    try await ServerFixture.runWithSTOMP { server in
+      let key = Grant.Key(
+        .channel(try ChannelName("c")), of: server.closed.record.id, holder: .everyone)
+      for isRefusedAtSend in [true, false] {
+        try await server.store.put([Grant(.write, on: key, minutes: 0, start: Date())])
+        try await server.refresh()
+        try await STOMPPeer.run(server) { peer in
+          try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+          #expect(try await peer.next()?.command == "CONNECTED")
+          try await peer.send("BEGIN\ntransaction:t\n\n")
+          let channel = isRefusedAtSend ? "d" : "c"
+          try await peer.send(
+            "SEND\ndestination:/topic/\(channel)\ntransaction:t\nreceipt:sent\n\nx")
+          var frame = try await peer.next()
+          if !isRefusedAtSend {
+            #expect(frame?["receipt-id"] == "sent")
+            try await server.store.put([Grant([], on: key, minutes: 0, start: Date())])
+            try await server.refresh()
+            try await peer.send("COMMIT\ntransaction:t\nreceipt:done\n\n")
+            frame = try await peer.next()
+          }
+          #expect(frame?.command == "ERROR")
+          #expect(frame?["receipt-id"] == (isRefusedAtSend ? "sent" : "done"))
+          #expect(frame?["datavault-status"] == "403")
+        }
+      }
+      #expect(try await server.bodies(of: "closed/c") == [])
+    }
+  }
+
+  @Test func `STOMP connects no client that has no right in the application`() async throws {
+    try await ServerFixture.runWithSTOMP { server in
+      try await STOMPPeer.run(server) { peer in
+        try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+        let frame = try await peer.next()
+        #expect(frame?.command == "ERROR")
+        #expect(frame?["datavault-status"] == "403")
+      }
+    }
+  }
+
   @Test func `a stop tells clients`() async throws {
     try await ServerFixture.runWithSTOMP { server in
       try await STOMPPeer.connect(server, server.open) { peer in

@@ -12,6 +12,8 @@ private struct Client {
   private(set) var notes: [String] = []
   private(set) var frames: [STOMPFrame] = []
   private(set) var operations: [[STOMPOperation]] = []
+  /// The channels of publications about which the session asks before their transaction ends.
+  private(set) var authorized: [String] = []
 
   init(_ version: String? = "1.2", _ limits: STOMPLimits = STOMPLimits(), heartBeat: String = "0,0")
   {
@@ -54,6 +56,7 @@ private struct Client {
       case .subscribe(let subscription, _): notes.append("subscribe \(subscription.number)")
       case .unsubscribe(let subscription, let tokens):
         notes.append("unsubscribe \(subscription.number) \(tokens.count)")
+      case .authorize(let publication, _): authorized.append(publication.channel.text)
       case .perform(let operations, let receipt):
         self.operations.append(operations)
         notes.append("perform \(operations.count) \(receipt ?? "-")")
@@ -257,6 +260,7 @@ private struct Client {
     client.send("SEND\ndestination:/topic/c\ntransaction:t\n\nx")
     client.send("ACK\nid:1-1\ntransaction:t\n\n")
     #expect(client.operations.isEmpty)
+    #expect(client.authorized == ["c"])
     client.send("COMMIT\ntransaction:t\nreceipt:r\n\n")
     #expect(client.operations.last?.count == 2)
     client.send("BEGIN\ntransaction:t\n\n")

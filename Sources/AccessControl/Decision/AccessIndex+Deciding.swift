@@ -39,6 +39,32 @@ extension AccessIndex {
     guard let entry = entries[application], entry.isOpen != nil else { return .unknownApplication }
     return entry.refusal(of: principal, in: application, at: now)
   }
+
+  /// Whether a principal can do anything at all in an application now.
+  public func hasRight(
+    _ principal: Principal, in application: ApplicationID, at now: Date
+  ) -> Bool {
+    guard let entry = entries[application], let isOpen = entry.isOpen,
+      entry.refusal(of: principal, in: application, at: now) == nil
+    else { return false }
+    switch principal {
+    case .signed, .token, .subscriber: return true
+    case .anonymous, .authKey, .user: break
+    }
+    if isOpen || entry.everyone.hasGrant(at: now) { return true }
+    guard let holder = principal.holder else { return false }
+    var holders = [holder]
+    if case .user(let name) = holder { holders += entry.users[name]?.roles.map { .role($0) } ?? [] }
+    return holders.contains { entry.holders[$0]?.hasGrant(at: now) == true }
+  }
+}
+
+extension AccessIndex.GrantTable {
+  fileprivate func hasGrant(at now: Date) -> Bool {
+    // What has ended is removed soon, so that this looks at few entries.
+    let isValid = { (entry: Entry) in entry.end.map { now < $0 } ?? true }
+    return application.map(isValid) ?? false || entries.values.contains(where: isValid)
+  }
 }
 
 extension AccessIndex.Entry {

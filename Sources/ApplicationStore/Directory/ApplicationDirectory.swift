@@ -128,6 +128,13 @@ package final class ApplicationDirectory: Sendable {
     contents.withLock { $0.index.refusal(of: principal, in: application, at: now) }
   }
 
+  /// Whether a principal can do anything at all in an application now.
+  package func hasRight(
+    _ principal: Principal, in application: ApplicationID, at now: Date
+  ) -> Bool {
+    contents.withLock { $0.index.hasRight(principal, in: application, at: now) }
+  }
+
   /// Lends the index, for an audit or for many decisions at one moment.
   ///
   /// - Parameter body: runs under the lock that all decisions take, so keep it short.

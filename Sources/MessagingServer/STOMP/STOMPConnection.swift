@@ -19,12 +19,17 @@ final class STOMPConnection: ClientSession {
     var queues: [Int: LeaseService.ID] = [:]
   }
 
+  /// The most bytes that are taken before a look at what waits.
+  private static let pieceByteCount = 4 << 10
+
   private let service: STOMPService
   /// Nil over a stream, and for a WebSocket whose path names no application.
   private let handshake: STOMPHandshake?
   private var transport: (any ClientTransport)?
   private var session: STOMPSession
   private var established: Established?
+  /// What was read and cannot be taken yet.
+  private var input = ByteBuffer()
   private var isReading = true
   /// Whether something was refused that the client has asked for.
   private var isRefused = false
@@ -54,12 +59,29 @@ final class STOMPConnection: ClientSession {
 
   func receive(_ bytes: ByteBuffer) {
     receivedByteCount += bytes.readableBytes
-    perform {
-      $0.receive(
-        Array(bytes.readableBytesView), atNanoseconds: NIODeadline.now().uptimeNanoseconds)
-    }
-    setReading()
+    input.writeImmutableBuffer(bytes)
+    takeInput()
   }
+
+  /// Takes what was read, unless too much waits: a short frame takes many times its bytes.
+  private func takeInput() {
+    while transport != nil, !isFull,
+      let piece = input.readSlice(length: min(Self.pieceByteCount, input.readableBytes)),
+      piece.readableBytes > 0
+    {
+      perform {
+        $0.receive(
+          Array(piece.readableBytesView), atNanoseconds: NIODeadline.now().uptimeNanoseconds)
+      }
+    }
+    if input.readableBytes == 0 { input = ByteBuffer() }
+    guard isFull == isReading else { return }
+    isReading = !isFull
+    transport?.setReading(isReading)
+  }
+
+  /// Whether too much waits, or it is being found out who connects.
+  private var isFull: Bool { established?.worker.isFull ?? session.isAuthenticating }
 
   private func deliver(_ events: [LiveEvent]) {
     for event in events { perform { $0.deliver(event.message) } }
@@ -73,7 +95,7 @@ final class STOMPConnection: ClientSession {
   func didPerform(_ job: STOMPWorker.Job) {
     for receipt in job.receipts { send(Self.receipt(receipt)) }
     perform { $0.didPerform(job.operations) }
-    setReading()
+    takeInput()
   }
 
   /// Begins with the messages of a queue.
@@ -175,6 +197,12 @@ final class STOMPConnection: ClientSession {
     case .authenticate(let connecting): authenticate(connecting)
     case .subscribe(let subscription, let receipt): subscribe(subscription, receipt)
     case .unsubscribe(let subscription, let tokens): unsubscribe(subscription, tokens)
+    case .authorize(let publication, let receipt):
+      do throws(STOMPEnding) {
+        _ = try message(publication)
+      } catch {
+        refuse(error.of(receipt))
+      }
     case .perform(let operations, let receipt): perform(operations, receipt)
     case .giveBack(let tokens):
       established?.worker.append(.release(tokens, countsAttempt: false))
@@ -227,6 +255,10 @@ final class STOMPConnection: ClientSession {
     guard let transport, session.isAuthenticating else { return }
     do throws(STOMPEnding) {
       let (application, principal) = try client.get()
+      // Otherwise a stranger could hold memory before the first decision.
+      guard home.directory.hasRight(principal, in: application.id, at: home.now()) else {
+        throw .forbidden("nothing gives this client a right in the application")
+      }
       let handle = SessionHandle(self, application: application.id, on: transport.eventLoop)
       guard home.stompSessions.add(handle) else { throw .sealed }
       let feed = LiveFeed(home.realtime) { events in handle.tell { $0.deliver(events) } }
@@ -240,7 +272,7 @@ final class STOMPConnection: ClientSession {
     } catch {
       perform { $0.refused(error) }
     }
-    setReading()
+    takeInput()
   }
 
   private func subscribe(_ subscription: STOMPSubscription, _ receipt: String?) {
@@ -282,37 +314,35 @@ final class STOMPConnection: ClientSession {
   }
 
   private func perform(_ operations: [STOMPOperation], _ receipt: String?) {
-    guard let established else { return }
-    let now = established.home.now()
-    var messages: [Message] = []
-    for case .publish(let publication) in operations {
-      guard !service.gate.isCutOff else {
-        release(operations.flatMap(\.tokens))
-        return refuse(.cutOff.of(receipt))
+    do throws(STOMPEnding) {
+      var messages: [Message] = []
+      for case .publish(let publication) in operations {
+        messages.append(try message(publication))
       }
-      let decision = established.home.directory.decide(
-        established.principal, .publish,
-        Resource(.channel(publication.channel), of: established.application.id), at: now)
-      guard decision.isAllowed,
-        let channel = try? established.application.channel(publication.channel)
-      else {
-        var ending = STOMPEnding.forbidden(
-          decision.ground(of: .publish, on: .channel(publication.channel)))
-        ending.receipt = receipt
-        release(operations.flatMap(\.tokens))
-        return refuse(ending)
-      }
-      messages.append(publication.message(in: channel))
+      established?.worker.append(
+        .job(STOMPWorker.Job(operations, messages, receipt: receipt)))
+    } catch {
+      release(operations.flatMap(\.tokens))
+      refuse(error.of(receipt))
     }
-    established.worker.append(.job(STOMPWorker.Job(operations, messages, receipt: receipt)))
   }
 
-  /// Reads on, unless too much waits.
-  private func setReading() {
-    let reads = established.map { !$0.worker.isFull } ?? !session.isAuthenticating
-    guard reads != isReading else { return }
-    isReading = reads
-    transport?.setReading(reads)
+  /// The engine's message of a publication.
+  ///
+  /// - Throws: ``STOMPEnding`` if it is refused.
+  private func message(_ publication: STOMPPublication) throws(STOMPEnding) -> Message {
+    guard let established else { throw .failed }
+    guard !service.gate.isCutOff else { throw .cutOff }
+    let decision = established.home.directory.decide(
+      established.principal, .publish,
+      Resource(.channel(publication.channel), of: established.application.id),
+      at: established.home.now())
+    guard decision.isAllowed,
+      let channel = try? established.application.channel(publication.channel)
+    else {
+      throw .forbidden(decision.ground(of: .publish, on: .channel(publication.channel)))
+    }
+    return publication.message(in: channel)
   }
 
   // MARK: - Time

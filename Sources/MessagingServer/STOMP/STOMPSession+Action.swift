@@ -19,6 +19,8 @@ extension STOMPSession {
     case subscribe(STOMPSubscription, receipt: String?)
     /// End what the subscription gets, and release its leases without counting an attempt.
     case unsubscribe(STOMPSubscription, [LeaseToken])
+    /// Decide about a publication of a transaction, and call ``refused(_:)`` with the receipt if it is refused.
+    case authorize(STOMPPublication, receipt: String?)
     /// Decide about the publications, and do all or nothing.
     case perform([STOMPOperation], receipt: String?)
     /// These are no longer the client's, which did not see them.

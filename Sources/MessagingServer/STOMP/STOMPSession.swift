@@ -271,7 +271,9 @@ struct STOMPSession {
     }
     guard transactions[name] != nil else { throw Self.noTransaction }
     try transactions[name]?.append(operation, limits)
-    return Self.receipt(frame["receipt"])
+    let receipt = Self.receipt(frame["receipt"])
+    guard case .publish(let publication) = operation else { return receipt }
+    return [.authorize(publication, receipt: frame["receipt"])] + receipt
   }
 
   // MARK: - Transactions
