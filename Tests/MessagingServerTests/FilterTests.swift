@@ -24,6 +24,12 @@ func matches(_ filter: String, data: String = "null", meta: String = "null") thr
      "data":"own"}
     """
 
+  @Test func `each part of a filter is a step of its evaluation`() throws {
+    var stepCount = 10
+    #expect(try FilterExpression("1 && !0").matches(payload: .null, meta: .null, &stepCount))
+    #expect(stepCount == 6)
+  }
+
   /// The examples of PubNub's pages.
   @Test(arguments: [
     (#"(meta.priority == "high") && (data.score > 80)"#, true),

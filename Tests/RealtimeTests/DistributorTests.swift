@@ -146,6 +146,17 @@ extension Events {
     #expect(sources == [.pattern(pattern), .pattern(pattern), .group("g")])
   }
 
+  @Test func `a turn is 64 short calls of an application, or a long one`() {
+    var queue = TurnQueue()
+    for _ in 0..<100 { queue.append({}, of: "a") }
+    for _ in 0..<2 { queue.append({}, isLong: true, of: "a") }
+    queue.append({}, of: "b")
+    var counts: [Int] = []
+    while !queue.isEmpty { counts.append(queue.next().count) }
+    #expect(counts == [64, 1, 1, 36, 1])
+    #expect(queue.next().isEmpty)
+  }
+
   @Test func `subscribers of a group wait under the group, and leave nothing behind`() throws {
     let group = ChannelGroup("g", Set(try (0..<100).map { try Channel("s/\($0)") }))
     let other = ChannelGroup("h", [try Channel("s/0")])

@@ -61,7 +61,7 @@ final class OpenPoll: Sendable {
     }
     guard let begun else { return }
     let id = realtime.poll(subscription, after: begun.place) { [self] result in
-      take(result, subscription, realtime)
+      take(result, begun.number, subscription, realtime)
     }
     let superseded = state.withLock { state -> SubscriberID? in
       // Events that were there already have been taken before: they have ended the poll, or begun a later wait.
@@ -73,11 +73,12 @@ final class OpenPoll: Sendable {
   }
 
   private func take(
-    _ result: Result<Events, EngineError>, _ subscription: Subscription, _ realtime: Realtime
+    _ result: Result<Events, EngineError>, _ number: Int, _ subscription: Subscription,
+    _ realtime: Realtime
   ) {
     switch result {
     case .success(let found):
-      var answer = PendingAnswer(found)
+      var answer = PendingAnswer(found, of: number)
       if let filter {
         self.filter(answer, by: filter, subscription, realtime)
       } else {
@@ -92,12 +93,15 @@ final class OpenPoll: Sendable {
 
   /// An answer of which some events are not looked at yet.
   private struct PendingAnswer: Sendable {
+    /// Of the wait.
+    let number: Int
     var events: ArraySlice<Events.Event>
     let end: Timetoken
     var envelope: SubscribeEnvelope
     var isEmpty = true
 
-    init(_ found: Events) {
+    init(_ found: Events, of number: Int) {
+      self.number = number
       events = found.events[...]
       end = found.end
       envelope = SubscribeEnvelope(end)
@@ -113,13 +117,14 @@ final class OpenPoll: Sendable {
 
   /// Evaluates the filter in turn with those of other subscribers, and answers or waits on.
   ///
-  /// Each turn has a slice of the events, and ends the work for a client that has left.
+  /// Each turn has a slice of the events. It ends the work for a client that has left, and for one that waits for other
+  /// channels now.
   private func filter(
     _ answer: PendingAnswer, by filter: FilterExpression, _ subscription: Subscription,
     _ realtime: Realtime
   ) {
     realtime.makeLongCall(of: caller.application.application.name) { [self] in
-      guard !isEnded else { return }
+      guard state.withLock({ !$0.isEnded && $0.waitCount == answer.number }) else { return }
       var answer = answer
       var stepCount = FilterExpression.sliceStepCount
       while stepCount > 0, let event = answer.events.popFirst() {
