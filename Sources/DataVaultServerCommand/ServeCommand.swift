@@ -12,6 +12,9 @@ internal import VaultedDatabase
 
 /// The command `datavaultd serve`.
 struct ServeCommand: AsyncParsableCommand, VaultAccess {
+  /// A connection then has 8 MiB, so that every request and a transaction of STOMP find room.
+  private static let leastMemoryLimit = 64 << 20
+
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "Serve the messages of a home to stock clients.",
     discussion: """
@@ -52,6 +55,18 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     completion: .file())
   var tlsKey: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The most memory that clients can make the server hold, in bytes. Default: a quarter of the machine's.",
+      valueName: "n"))
+  var memoryLimit: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "The most connections from an address: one of IPv4, or a /64 of IPv6. This machine has no such limit.",
+      valueName: "n"))
+  var connectionsPerAddress = 2_000
+
   @Flag(
     name: .customLong("allow-plain-http"),
     help: "Serve without TLS on addresses that other machines reach, as behind a proxy.")
@@ -82,6 +97,12 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     guard (tlsCertificate == nil) == (tlsKey == nil) else {
       throw ValidationError("--tls-certificate and --tls-key are given together")
     }
+    guard memoryLimit ?? .max >= Self.leastMemoryLimit else {
+      throw ValidationError("--memory-limit is at least \(Self.leastMemoryLimit)")
+    }
+    guard connectionsPerAddress > 0 else {
+      throw ValidationError("--connections-per-address is above 0")
+    }
   }
 
   func run() async throws {
@@ -90,6 +111,8 @@ struct ServeCommand: AsyncParsableCommand, VaultAccess {
     var configuration = ServerConfiguration([])
     configuration.engine.unlockTimeout = EngineConfiguration.maximumLeaseDuration
     configuration.engine.requiresSecuredVault = try credentials.requiresSecuredVault()
+    configuration.memoryByteCount = memoryLimit
+    configuration.maximumConnectionCountPerAddress = connectionsPerAddress
     configuration.allowsPlainHTTP = allowsPlainHTTP
     configuration.allowsUnsecured = allowsUnsecured
     configuration.webhooks.allowsPrivate = allowsPrivateWebhooks

@@ -16,6 +16,7 @@ private final class Exchanges: Sendable {
 @Suite struct HTTPConnectionTests {
   private let exchanges = Exchanges()
   private let channel = EmbeddedChannel()
+  private let ledger = MemoryLedger(limitByteCount: 64 << 20)
 
   init() throws {
     let exchanges = exchanges
@@ -23,6 +24,7 @@ private final class Exchanges: Sendable {
       channel,
       HTTPConnection(
         limits: HTTPLimits(), isProtected: true, operations: ServerOperations(),
+        memory: ledger.open(channel),
         answer: { exchanges.add($0) }))
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
   }
@@ -105,17 +107,71 @@ private final class Exchanges: Sendable {
     try send(
       "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n"
     )
-    channel.isWritable = false
+    let reader = try SlowReader.add(to: channel)
     exchanges.all[0].answer(HTTPResponse(200, "one"))
     #expect(exchanges.all.count == 1)
-    channel.isWritable = true
-    channel.pipeline.fireChannelWritabilityChanged()
+    reader.read()
     #expect(exchanges.all.count == 2)
-    channel.isWritable = false
     exchanges.all[1].answer(HTTPResponse(200, "two"))
     #expect(exchanges.all.count == 2)
-    channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+    channel.embeddedEventLoop.advanceTime(by: .seconds(30))
     #expect(!channel.isActive)
+  }
+
+  @Test func `HTTPConnection holds a request, what waits behind it, and an unread answer`() throws {
+    let target = "/" + String(repeating: "a", count: 4095)
+    let request = "GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n"
+    try send(String(request.prefix(5)))
+    try send(String(request.dropFirst(5).prefix(4093)))
+    #expect(ledger.byteCount == 4096, "a head that has not ended")
+    try send(String(request.dropFirst(4098)))
+    let held = ledger.byteCount
+    #expect(held == 8 * 4096)
+    try send(String(repeating: request, count: 4))
+    #expect(ledger.byteCount >= held + 16_384)
+    let reader = try SlowReader.add(to: channel)
+    exchanges.all[0].answer(HTTPResponse(200, [UInt8](repeating: 0x78, count: 8192)))
+    #expect(ledger.byteCount >= 16_384 + 8192)
+    for number in 1..<5 {
+      reader.read()
+      exchanges.all[number].answer(HTTPResponse(200, ""))
+    }
+    reader.read()
+    #expect(ledger.byteCount == 0)
+  }
+
+  @Test func `HTTPConnection answers 503 when it holds too much memory, and closes`() throws {
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    channel.pipeline.fireUserInboundEventTriggered(MemoryLedger.End())
+    let answer = try output()
+    #expect(answer.hasPrefix("HTTP/1.1 503 "))
+    #expect(answer.contains("Retry-After: 1\r\n"))
+    exchanges.all[0].answer(HTTPResponse(200, "late"))
+    #expect(try output().isEmpty)
+    #expect(!channel.isActive)
+  }
+
+  @Test func `HTTPConnection closes when it holds an answer that its client does not read`() throws
+  {
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+    _ = try SlowReader.add(to: channel)
+    exchanges.all[0].answer(HTTPResponse(200, "one"))
+    channel.pipeline.fireUserInboundEventTriggered(MemoryLedger.End())
+    #expect(!channel.isActive)
+  }
+
+  @Test func `HTTPConnection waits for a client that reads a long answer slowly`() throws {
+    try send("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    let reader = try SlowReader.add(to: channel)
+    exchanges.all[0].answer(HTTPResponse(200, [UInt8](repeating: 0x78, count: 200 << 10)))
+    for _ in 0..<4 {
+      channel.embeddedEventLoop.advanceTime(by: .seconds(29))
+      #expect(channel.isActive)
+      #expect(reader.heldCount == 1)
+      reader.read()
+    }
+    #expect(!channel.isActive)
+    #expect(try output().utf8.count > 200 << 10)
   }
 
   @Test func `an answer to HEAD has the length of its body, and no body`() throws {

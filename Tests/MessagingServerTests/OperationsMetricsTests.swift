@@ -94,7 +94,8 @@ import Testing
     metrics.countPublished(byteCount: 10)
     metrics.count(.admission)
     metrics.set(
-      connectionCount: 3, openPollCount: 2, webSocketCount: 5, leaseCount: 7, isSealed: true)
+      ConnectionSet(maximumCount: 1, memory: MemoryLedger(limitByteCount: 8)), openPollCount: 2,
+      webSocketCount: 5, leaseCount: 7, isSealed: true)
     let text = registry.text
     let route = #"route="/publish/{pub}/{sub}/0/{channel}/0""#
     for line in [
@@ -102,7 +103,8 @@ import Testing
       "datavault_server_request_seconds_count{\(route)} 2",
       "datavault_server_request_seconds_bucket{\(route),le=\"0.005\"} 2",
       "datavault_server_messages_published_total 1", "datavault_server_published_bytes_total 10",
-      #"datavault_server_refusals_total{reason="admission"} 1"#, "datavault_server_connections 3.0",
+      #"datavault_server_refusals_total{reason="admission"} 1"#, "datavault_server_connections 0.0",
+      "datavault_server_memory_bytes 0.0", "datavault_server_memory_limit_bytes 8.0",
       "datavault_server_open_polls 2.0", "datavault_server_leases 7.0",
       "datavault_server_sealed 1.0",
       "# HELP datavault_server_sealed 1 while the vault is locked",

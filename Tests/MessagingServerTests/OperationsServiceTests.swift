@@ -24,6 +24,7 @@ private final class Reports: Sendable {
   private let reports = Reports()
   private let operations: ServerOperations
   private let service: OperationsService
+  private let memory = MemoryLedger(limitByteCount: 800 << 10)
 
   init() {
     operations = ServerOperations(
@@ -31,7 +32,8 @@ private final class Reports: Sendable {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       notify: { [reports] in reports.add($0) })
     service = OperationsService(
-      operations: operations, connections: ConnectionSet(maximumCount: 1), gate: HomeGate())
+      operations: operations, connections: ConnectionSet(maximumCount: 1, memory: memory),
+      gate: HomeGate())
   }
 
   /// Answers a request as the listener of the operators, or of the clients.
@@ -66,6 +68,15 @@ private final class Reports: Sendable {
     #expect(answer("/health/ready")?.status == 503)
     await operations.disk.look(in: folder.path)
     #expect(answer("/health/ready")?.status == 200)
+    #expect(text(answer("/health/ready")) == #"{"status":"ready"}"#)
+    let channels = (0..<8).map { _ in EmbeddedChannel() }
+    for channel in channels { memory.open(channel).hold(memory.shareByteCount, .output) }
+    #expect(text(answer("/health/ready")) == #"{"status":"memory"}"#)
+    #expect(text(answer("/metrics")).contains("\ndatavault_server_memory_bytes 819200.0\n"))
+    for channel in channels {
+      channel.close(promise: nil)
+      channel.embeddedEventLoop.run()
+    }
     #expect(text(answer("/health/ready")) == #"{"status":"ready"}"#)
     operations.didSeal()
     #expect(text(answer("/health/ready")) == #"{"status":"sealed"}"#)

@@ -110,6 +110,8 @@ import VaultCrypto
     let eventLoop: any EventLoop
     let isProtected = true
     let source = LoginSource(nil)
+    let isIdle = true
+    let memory: MemoryAccount? = nil
     var sent: [String] = []
 
     init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }

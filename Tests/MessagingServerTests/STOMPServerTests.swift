@@ -3,6 +3,7 @@ import ApplicationStore
 import DataVault
 import Foundation
 import MessagingQueue
+import NIOCore
 import TestSupport
 import Testing
 
@@ -330,6 +331,35 @@ import Testing
         }
       }
       #expect(try await server.bodies(of: "closed/c") == [])
+    }
+  }
+
+  @Test func `a worker that does not read leaves most messages of a queue to others`() async throws
+  {
+    try await ServerFixture.runWithSTOMP { server in
+      let channel = try Channel("shop/jobs")
+      let payload = [UInt8](repeating: 0x78, count: 60_000)
+      let count = 300
+      for _ in 0..<count {
+        try await server.engine.publish(Message(channel: channel, payload: payload))
+      }
+      let worker = try await server.connectWithoutReading(to: server.stompOrigin)
+      let keys = server.open
+      for frame in [
+        "CONNECT\naccept-version:1.2\nhost:shop\nlogin:\(keys.publish)\npasscode:\(keys.secretKey)\n\n",
+        "SUBSCRIBE\nid:1\ndestination:/queue/jobs\nack:client\nprefetch-count:1000\n\n",
+      ] {
+        try await worker.writeAndFlush(ByteBuffer(string: "\(frame)\0"))
+      }
+      let leases = try #require(server.server.gate.home?.leases)
+      try await eventually { leases.count >= STOMPLimits().unreadCount }
+      try await STOMPPeer.connect(server, keys) { peer in
+        try await peer.send("SUBSCRIBE\nid:1\ndestination:/queue/jobs\nack:client\n\n")
+        #expect(try await peer.next()?.body == payload)
+        // The system has room for a part of them.
+        #expect(leases.count < count)
+      }
+      try await worker.close()
     }
   }
 

@@ -234,6 +234,23 @@ private struct Client {
     #expect(client.happened().suffix(2) == ["credit 1 of 1", "credit 1 of 1"])
   }
 
+  @Test func `STOMPCredit leases few messages of all queues that the client has not read`() {
+    var credit = STOMPCredit(unreadCount: 4)
+    credit.open(1, prefetchCount: 6)
+    #expect(credit.take(1) == 4)
+    #expect(credit.take(1) == 0)
+    for _ in 0..<4 { credit.didSend(of: 1) }
+    #expect(credit.take(1) == 2, "the prefetch")
+    credit.didSettle(3, of: 1)
+    #expect(credit.take(1) == 2)
+    for number in 2...8 { credit.open(number, prefetchCount: 10) }
+    for number in 2...8 { #expect(credit.take(number) == 1) }
+    for _ in 0..<4 { credit.didSend(of: 1) }
+    #expect(credit.take(1) == 1)
+    credit.close(1)
+    #expect(credit.take(1) == 0)
+  }
+
   @Test func `messages on their way to an ended subscription go back`() throws {
     var client = Client()
     client.send("SUBSCRIBE\nid:a\ndestination:/queue/c\nack:client\n\n")

@@ -19,6 +19,7 @@ private final class EchoSession: ClientSession {
   }
 
   func clientIsSlow() { notes.append("slow") }
+  func clientHoldsTooMuch() { notes.append("too much") }
   func clientIsSilent() { notes.append("silent") }
   func serverStops() { notes.append("stop") }
   func end() { notes.append("end") }
@@ -28,6 +29,7 @@ private final class EchoSession: ClientSession {
   private let session = EchoSession()
   private let channel = EmbeddedChannel()
   private let loop: EmbeddedEventLoop
+  private let ledger = MemoryLedger(limitByteCount: 64 << 20)
   /// An example of RFC 6455, 1.3.
   private static let request = """
     GET /chat HTTP/1.1\r
@@ -43,13 +45,14 @@ private final class EchoSession: ClientSession {
     loop = channel.embeddedEventLoop
     let session = NIOLoopBound(session, eventLoop: channel.eventLoop)
     var limits = WebSocketLimits()
-    limits.messageByteCount = 1000
+    limits.messageByteCount = 9000
     limits.fragmentCount = 4
     let chosen = limits
     try HTTPConnection.configure(
       channel,
       HTTPConnection(
         limits: HTTPLimits(), isProtected: true, operations: ServerOperations(),
+        memory: ledger.open(channel),
         answer: { exchange in
           guard let handshake = WebSocketHandshake(exchange.request) else {
             return exchange.answer(HTTPResponse(400, "no handshake"))
@@ -169,7 +172,7 @@ private final class EchoSession: ClientSession {
     throws
   {
     try open()
-    _ = try? channel.writeInbound(ByteBuffer(bytes: [0x81, 0xFE, 0x03, 0xE9]))
+    _ = try? channel.writeInbound(ByteBuffer(bytes: [0x81, 0xFE, 0x23, 0x29]))
     #expect(try closeCode() == 1009)
     for _ in 0..<3 { _ = try? channel.writeInbound(ByteBuffer(repeating: 0x78, count: 1000)) }
     #expect(channel.isActive)
@@ -198,7 +201,7 @@ private final class EchoSession: ClientSession {
     (1002, [0x09, 0x80, 0, 0, 0, 0]),  // a fragmented ping
     (1002, [0x89, 0xFE, 0, 126]),  // a long ping
     (1007, [0x81, 0x81, 0, 0, 0, 0, 0xFF]),  // text that is not UTF-8
-    (1009, [0x81, 0xFE, 0x03, 0xE9]),  // more bytes than a message can have
+    (1009, [0x81, 0xFE, 0x23, 0x29]),  // more bytes than a message can have
     (1009, [0x81, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),  // 2^63 - 1 bytes
   ])
   func `a broken frame closes with the code that RFC 6455 has`(
@@ -212,7 +215,7 @@ private final class EchoSession: ClientSession {
   }
 
   @Test func `fragments are bounded in bytes and in number`() throws {
-    for (count, size) in [(5, 1), (2, 600)] {
+    for (count, size) in [(5, 1), (2, 5000)] {
       let test = try WebSocketTests()
       try test.open()
       try test.frame(0x01, [UInt8](repeating: 0x78, count: size))
@@ -233,6 +236,81 @@ private final class EchoSession: ClientSession {
     #expect(session.notes.isEmpty)
     loop.advanceTime(by: .seconds(60))
     #expect(session.notes == ["silent"])
+  }
+
+  @Test func `WebSocketConnection answers the newest ping alone of a client that does not read`()
+    throws
+  {
+    try open()
+    let reader = try SlowReader.add(to: channel)
+    for number in 0..<1000 { try frame(0x89, [UInt8(number >> 8), UInt8(number & 0xFF)]) }
+    #expect(reader.heldCount == 1)
+    while reader.heldCount > 0 { reader.read() }
+    #expect(try output() == [0x8A, 2, 0, 0, 0x8A, 2, 0x03, 0xE7])
+  }
+
+  @Test func `WebSocketConnection reports a client that reads nothing for 30 seconds`() throws {
+    try open()
+    let reader = try SlowReader.add(to: channel)
+    session.transport?.send([0x78])
+    loop.advanceTime(by: .seconds(29))
+    reader.read()
+    session.transport?.send([0x79])
+    loop.advanceTime(by: .seconds(29))
+    #expect(session.notes.isEmpty)
+    loop.advanceTime(by: .seconds(1))
+    #expect(session.notes == ["slow"])
+  }
+
+  @Test(arguments: [125, 126, 65_535, 65_536])
+  func `WebSocketConnection writes the length of a frame in its shortest form`(byteCount: Int)
+    throws
+  {
+    try open()
+    session.transport?.send([UInt8](repeating: 0x78, count: byteCount))
+    let length: [UInt8] =
+      switch byteCount {
+      case ..<126: [UInt8(byteCount)]
+      case ..<65_536: [126, UInt8(byteCount >> 8), UInt8(byteCount & 0xFF)]
+      default: [127, 0, 0, 0, 0, 0, 1, 0, 0]
+      }
+    #expect(try output().prefix(1 + length.count) == [0x81] + length)
+  }
+
+  @Test func `WebSocketConnection reports a client for which too much waits, in many short frames`()
+    throws
+  {
+    try open()
+    let reader = try SlowReader.add(to: channel)
+    let message = [UInt8](repeating: 0x78, count: 1020)
+    for _ in 0..<1024 { session.transport?.send(message) }
+    #expect(session.notes.isEmpty)
+    #expect(reader.heldCount == 1)
+    session.transport?.send(message)
+    #expect(session.notes == ["slow"])
+  }
+
+  @Test func `WebSocketConnection holds fragments and unread frames, and ends for them`() throws {
+    try open()
+    try frame(0x01, [UInt8](repeating: 0x78, count: 8000))
+    #expect(ledger.byteCount >= 4096)
+    try frame(0x80, [])
+    #expect(ledger.byteCount == 0)
+    let start: [UInt8] = [0x81, 0xFE, 0x20, 0x00, 0, 0, 0, 0]
+    try channel.writeInbound(ByteBuffer(bytes: start + [UInt8](repeating: 0x78, count: 5000)))
+    #expect(ledger.byteCount == 4096)
+    try channel.writeInbound(ByteBuffer(repeating: 0x78, count: 0x2000 - 5000))
+    #expect(ledger.byteCount == 0)
+    channel.pipeline.fireUserInboundEventTriggered(MemoryLedger.End())
+    #expect(session.notes == ["too much"])
+    let reader = try SlowReader.add(to: channel)
+    session.transport?.send([UInt8](repeating: 0x78, count: 8192))
+    #expect(ledger.byteCount == 8192)
+    channel.pipeline.fireUserInboundEventTriggered(MemoryLedger.End())
+    #expect(!channel.isActive)
+    loop.run()
+    #expect(ledger.byteCount == 0)
+    #expect(reader.heldCount == 1)
   }
 
   @Test func `a stop of the server reaches the session`() throws {

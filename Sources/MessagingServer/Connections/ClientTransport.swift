@@ -9,6 +9,10 @@ protocol ClientTransport: AnyObject {
   var isProtected: Bool { get }
   /// Where the client is, to count failed logins by.
   var source: LoginSource { get }
+  /// Whether the system has taken everything that was sent.
+  var isIdle: Bool { get }
+  /// What the connection holds; nil if no one counts it.
+  var memory: MemoryAccount? { get }
 
   /// Sends one message of a WebSocket, or bytes of a stream.
   func send(_ bytes: [UInt8])
@@ -36,8 +40,14 @@ protocol ClientSession: AnyObject, SendableMetatype {
   /// Takes a message of a WebSocket, or the next bytes of a stream.
   func receive(_ bytes: ByteBuffer)
 
-  /// More waits to be sent than the connection's limit: the session closes it.
+  /// The system has taken what had to wait for the client.
+  func clientHasRead()
+
+  /// More waits to be sent than the connection's limit, or for too long: the session closes it.
   func clientIsSlow()
+
+  /// The connection holds too much of the server's memory: the session closes it.
+  func clientHoldsTooMuch()
 
   /// A WebSocket client answers no ping: the session closes it.
   func clientIsSilent()
@@ -47,4 +57,8 @@ protocol ClientSession: AnyObject, SendableMetatype {
 
   /// The connection is gone; called once, whichever side closed it.
   func end()
+}
+
+extension ClientSession {
+  func clientHasRead() {}
 }

@@ -10,18 +10,20 @@ struct ListenerProtocol: Sendable {
   /// Adds the protocol's handlers to a new connection.
   ///
   /// - Parameter isProtected: whether no one can read or change what passes.
-  let configure: @Sendable (_ channel: any Channel, _ isProtected: Bool) throws -> Void
+  let configure:
+    @Sendable (_ channel: any Channel, _ isProtected: Bool, _ memory: MemoryAccount) throws -> Void
 
   /// HTTP/1.1, and WebSockets.
   static func http(
     _ limits: HTTPLimits, _ operations: ServerOperations,
     _ answer: @escaping @Sendable (HTTPExchange) -> Void
   ) -> ListenerProtocol {
-    ListenerProtocol(scheme: "http") { channel, isProtected in
+    ListenerProtocol(scheme: "http") { channel, isProtected, memory in
       try HTTPConnection.configure(
         channel,
         HTTPConnection(
-          limits: limits, isProtected: isProtected, operations: operations, answer: answer))
+          limits: limits, isProtected: isProtected, operations: operations, memory: memory,
+          answer: answer))
     }
   }
 
@@ -29,11 +31,11 @@ struct ListenerProtocol: Sendable {
   static func stream(
     _ scheme: String, _ makeSession: @escaping @Sendable () -> any ClientSession
   ) -> ListenerProtocol {
-    ListenerProtocol(scheme: scheme) { channel, isProtected in
+    ListenerProtocol(scheme: scheme) { channel, isProtected, memory in
       try channel.pipeline.syncOperations.addHandler(
         StreamConnection(
           makeSession(), isProtected: isProtected, from: LoginSource(channel.remoteAddress),
-          on: channel.eventLoop))
+          memory: memory, on: channel.eventLoop))
     }
   }
 }
@@ -120,7 +122,9 @@ struct Listener: Sendable {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in
-        guard configuration.connections.add(channel) else { return channel.close() }
+        guard configuration.connections.add(channel, from: channel.remoteAddress) else {
+          return channel.close()
+        }
         return channel.eventLoop.makeCompletedFuture {
           if case .some(.v4) = channel.localAddress { Self.sendsWithoutDelay(channel) }
           if case .some(.v6) = channel.localAddress { Self.sendsWithoutDelay(channel) }
@@ -129,7 +133,8 @@ struct Listener: Sendable {
           }
           let isProtected =
             configuration.identity != nil || channel.remoteAddress?.isLoopback ?? true
-          try configuration.spoken.configure(channel, isProtected)
+          try configuration.spoken.configure(
+            channel, isProtected, configuration.connections.memory.open(channel))
         }
       }
   }

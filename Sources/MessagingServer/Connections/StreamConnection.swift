@@ -3,7 +3,6 @@ internal import NIOCore
 /// One connection whose session reads and writes bytes, without HTTP.
 final class StreamConnection: ChannelInboundHandler, ClientTransport {
   typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
 
   private enum State {
     case open
@@ -12,8 +11,6 @@ final class StreamConnection: ChannelInboundHandler, ClientTransport {
     case closed
   }
 
-  /// The most bytes that wait to be sent before the client counts as slow.
-  private static let waitingByteCount = 1 << 20
   /// How long the client can take to read the last bytes and to close.
   ///
   /// A connection that closes before everything is read would be reset, and the client would not see them.
@@ -22,32 +19,41 @@ final class StreamConnection: ChannelInboundHandler, ClientTransport {
   let eventLoop: any EventLoop
   let isProtected: Bool
   let source: LoginSource
+  let memory: MemoryAccount?
   private let session: any ClientSession
   private var context: ChannelHandlerContext?
+  private var writer: ConnectionWriter?
   private var state = State.open
 
   init(
     _ session: any ClientSession, isProtected: Bool, from source: LoginSource,
-    on eventLoop: any EventLoop
+    memory: MemoryAccount? = nil, on eventLoop: any EventLoop
   ) {
     self.session = session
     self.isProtected = isProtected
     self.source = source
+    self.memory = memory
     self.eventLoop = eventLoop
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    _ = context.channel.setOption(
-      .writeBufferWaterMark,
-      value: .init(low: Self.waitingByteCount / 2, high: Self.waitingByteCount))
+    writer = ConnectionWriter(context, OutputLimits(), memory) { [weak self] in
+      self?.session.clientHasRead()
+    } didStall: { [weak self] in
+      self?.session.clientIsSlow()
+    }
     session.begin(self)
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    writer = nil
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     state = .closed
+    writer?.end()
     session.end()
     context.fireChannelInactive()
   }
@@ -61,7 +67,12 @@ final class StreamConnection: ChannelInboundHandler, ClientTransport {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is ConnectionSet.Drain { session.serverStops() }
+    switch event {
+    case is ConnectionSet.Drain: session.serverStops()
+    case is MemoryLedger.End where isIdle: session.clientHoldsTooMuch()
+    case is MemoryLedger.End: context.close(promise: nil)
+    default: break
+    }
     context.fireUserInboundEventTriggered(event)
   }
 
@@ -69,17 +80,17 @@ final class StreamConnection: ChannelInboundHandler, ClientTransport {
     _ = context?.channel.setOption(.autoRead, value: isReading)
   }
 
+  var isIdle: Bool { writer?.isIdle ?? true }
+
   func send(_ bytes: [UInt8]) {
-    guard state == .open, let context else { return }
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
-    if !context.channel.isWritable { session.clientIsSlow() }
+    guard state == .open, let writer else { return }
+    writer.write(ByteBuffer(bytes: bytes))
+    if writer.isFull { session.clientIsSlow() }
   }
 
   func send(_ bytes: [UInt8], whenSent: @escaping () -> Void) {
-    guard state == .open, let context else { return }
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.assumeIsolated().whenSuccess(whenSent)
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
+    guard state == .open else { return }
+    writer?.write(ByteBuffer(bytes: bytes), whenSent: whenSent)
   }
 
   func close(_ code: UInt16, _ reason: String) {

@@ -11,10 +11,7 @@ struct WebSocketLimits: Sendable {
   ///
   /// Default: 128.
   var fragmentCount = 128
-  /// The most bytes that wait to be sent before the client counts as slow.
-  ///
-  /// Default: 1 MiB.
-  var waitingByteCount = 1 << 20
+  var output = OutputLimits()
   /// A client that has sent nothing for this time is pinged, and after twice this time it is silent.
   ///
   /// Default: 60 seconds.
@@ -41,7 +38,6 @@ struct WebSocketOpening: Sendable {
 final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
   typealias InboundIn = WebSocketFrame
   typealias OutboundIn = Never
-  typealias OutboundOut = WebSocketFrame
 
   private enum State {
     case open
@@ -53,52 +49,64 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
   let eventLoop: any EventLoop
   let isProtected: Bool
   let source: LoginSource
+  let memory: MemoryAccount?
   private let limits: WebSocketLimits
   private let session: any ClientSession
   private var context: ChannelHandlerContext?
+  private var writer: ConnectionWriter?
   private var state = State.open
   private var isReading = true
   private var wantsRead = false
   /// The message whose last fragment has not come.
-  private var message: (opcode: WebSocketOpcode, bytes: ByteBuffer, fragmentCount: Int)?
+  private var message: (opcode: WebSocketOpcode, bytes: ByteBuffer, fragmentCount: Int)? {
+    didSet { memory?.hold(message?.bytes.storageCapacity ?? 0, .fragments) }
+  }
+  /// The payload of the newest ping without an answer.
+  private var ping: ByteBuffer?
   private var hasHeard = true
   private var isPinged = false
 
   init(
     _ session: any ClientSession, limits: WebSocketLimits, isProtected: Bool,
-    from source: LoginSource, on eventLoop: any EventLoop
+    from source: LoginSource, memory: MemoryAccount? = nil, on eventLoop: any EventLoop
   ) {
     self.session = session
     self.limits = limits
     self.isProtected = isProtected
     self.source = source
+    self.memory = memory
     self.eventLoop = eventLoop
   }
 
-  /// Adds the frame coder and this handler behind the handler of a finished handshake.
+  /// Adds the frame decoder and this handler behind the handler of a finished handshake.
   static func configure(
     _ pipeline: ChannelPipeline.SynchronousOperations, _ connection: WebSocketConnection
   ) throws {
     try pipeline.addHandlers(
-      ByteToMessageHandler(
-        WebSocketFrameDecoder(maxFrameSize: connection.limits.messageByteCount)),
-      WebSocketFrameEncoder(), connection)
+      ByteToMessageHandler(FrameDecoder(connection.limits.messageByteCount, connection.memory)),
+      connection)
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    // The channel is not writable from the high mark on, until the low one is reached.
-    _ = context.channel.setOption(
-      .writeBufferWaterMark,
-      value: .init(low: limits.waitingByteCount / 2, high: limits.waitingByteCount))
+    writer = ConnectionWriter(context, limits.output, memory) { [weak self] in
+      self?.answerPing()
+      self?.session.clientHasRead()
+    } didStall: { [weak self] in
+      self?.session.clientIsSlow()
+    }
     startTimer()
     session.begin(self)
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    writer = nil
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     state = .closed
+    writer?.end()
     message = nil
     session.end()
     context.fireChannelInactive()
@@ -127,7 +135,9 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     case _ where frame.maskKey == nil || frame.rsv1 || frame.rsv2 || frame.rsv3:
       close(.protocolError, "a frame is not masked, or uses reserved bits")
     case .text, .binary, .continuation: take(&frame)
-    case .ping: send(.pong, frame.unmaskedData)
+    case .ping:
+      ping = frame.unmaskedData
+      answerPing()
     case .pong: break
     case .connectionClose: close(Self.answer(to: Array(frame.unmaskedData.readableBytesView)), "")
     default: close(.protocolError, "a frame has an unknown opcode")
@@ -156,6 +166,13 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     session.receive(whole.bytes)
   }
 
+  /// Answers the newest ping once the client has read what was sent before (RFC 6455, 5.5.3): pongs must not pile up.
+  private func answerPing() {
+    guard state == .open, isIdle, let ping else { return }
+    self.ping = nil
+    send(.pong, ping)
+  }
+
   /// The code that answers a close frame with this payload (RFC 6455, 5.5.1 and 7.4): the client's, unless no frame can
   /// have it.
   private static func answer(to payload: [UInt8]) -> UInt16 {
@@ -180,23 +197,28 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is ConnectionSet.Drain { session.serverStops() }
+    switch event {
+    case is ConnectionSet.Drain: session.serverStops()
+    case is MemoryLedger.End where isIdle && state == .open: session.clientHoldsTooMuch()
+    case is MemoryLedger.End: context.close(promise: nil)
+    default: break
+    }
     context.fireUserInboundEventTriggered(event)
   }
 
   // MARK: - Sending
 
+  var isIdle: Bool { writer?.isIdle ?? true }
+
   func send(_ bytes: [UInt8]) {
     guard state == .open else { return }
     send(Self.opcode(of: bytes), ByteBuffer(bytes: bytes))
-    if context?.channel.isWritable == false { session.clientIsSlow() }
+    if writer?.isFull == true { session.clientIsSlow() }
   }
 
   func send(_ bytes: [UInt8], whenSent: @escaping () -> Void) {
-    guard state == .open, let context else { return }
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.assumeIsolated().whenSuccess(whenSent)
-    send(Self.opcode(of: bytes), ByteBuffer(bytes: bytes), promise)
+    guard state == .open else { return }
+    send(Self.opcode(of: bytes), ByteBuffer(bytes: bytes), whenSent)
   }
 
   /// A text message must be UTF-8 (RFC 6455, 5.6).
@@ -204,12 +226,21 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     String(validating: bytes, as: UTF8.self) == nil ? .binary : .text
   }
 
+  /// Sends a frame without a mask (RFC 6455, 5.2).
   private func send(
-    _ opcode: WebSocketOpcode, _ bytes: ByteBuffer, _ promise: EventLoopPromise<Void>? = nil
+    _ opcode: WebSocketOpcode, _ bytes: ByteBuffer, _ whenSent: (() -> Void)? = nil
   ) {
     guard let context else { return }
-    let frame = WebSocketFrame(fin: true, opcode: opcode, data: bytes)
-    context.writeAndFlush(wrapOutboundOut(frame), promise: promise)
+    let byteCount = bytes.readableBytes
+    var frame = context.channel.allocator.buffer(capacity: byteCount + 10)
+    frame.writeInteger(0x80 | UInt8(webSocketOpcode: opcode))
+    switch byteCount {
+    case ..<126: frame.writeInteger(UInt8(byteCount))
+    case ...Int(UInt16.max): frame.writeMultipleIntegers(UInt8(126), UInt16(byteCount))
+    default: frame.writeMultipleIntegers(UInt8(127), UInt64(byteCount))
+    }
+    frame.writeImmutableBuffer(bytes)
+    writer?.write(frame, whenSent: whenSent)
   }
 
   func close(_ code: UInt16, _ reason: String) {
@@ -250,5 +281,23 @@ final class WebSocketConnection: ChannelDuplexHandler, ClientTransport {
     isPinged = !hasHeard
     hasHeard = false
     startTimer()
+  }
+}
+
+/// Decodes frames, and notes what is kept of one that has not ended.
+private struct FrameDecoder: ByteToMessageDecoder {
+  typealias InboundOut = WebSocketFrame
+
+  private let decoder: WebSocketFrameDecoder
+  private let memory: MemoryAccount?
+
+  init(_ maximumByteCount: Int, _ memory: MemoryAccount?) {
+    decoder = WebSocketFrameDecoder(maxFrameSize: maximumByteCount)
+    self.memory = memory
+  }
+
+  func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+    defer { memory?.hold(buffer.readableBytes, .input) }
+    return try decoder.decode(context: context, buffer: &buffer)
   }
 }

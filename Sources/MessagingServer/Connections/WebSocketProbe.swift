@@ -9,6 +9,8 @@ public final class WebSocketProbe {
     case message([UInt8])
     /// Too much waits to be sent.
     case slow
+    /// Too much memory is held.
+    case tooMuch
     /// No ping is answered.
     case silent
     /// The server stops.
@@ -52,6 +54,7 @@ extension WebSocketProbe: ClientSession {
   }
 
   func clientIsSlow() { events.append(.slow) }
+  func clientHoldsTooMuch() { events.append(.tooMuch) }
   func clientIsSilent() { events.append(.silent) }
   func serverStops() { events.append(.stop) }
 

@@ -9,7 +9,6 @@ internal import NIOHTTP1
 final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = Never
-  typealias OutboundOut = ByteBuffer
 
   private enum State {
     /// Between two requests.
@@ -23,6 +22,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   private let limits: HTTPLimits
   private let isProtected: Bool
   private let operations: ServerOperations
+  private let memory: MemoryAccount?
   /// For logs.
   private let number: UInt64
   private var rate: RequestRate
@@ -31,6 +31,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   private var context: ChannelHandlerContext?
   private var decoder: ByteToMessageHandler<HTTPRequestDecoder>?
   private var input: HTTPInput?
+  private var writer: ConnectionWriter?
+  /// How long after the last answer the connection closes.
+  private var closeTime: TimeAmount?
   private var wantsRead = false
   private var isDraining = false
   /// When the connection is closed, unless it makes progress before.
@@ -42,11 +45,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   ///   - answer: takes each request, on the event loop.
   init(
     limits: HTTPLimits, isProtected: Bool, operations: ServerOperations,
-    answer: @escaping @Sendable (HTTPExchange) -> Void
+    memory: MemoryAccount? = nil, answer: @escaping @Sendable (HTTPExchange) -> Void
   ) {
     self.limits = limits
     self.isProtected = isProtected
     self.operations = operations
+    self.memory = memory
     number = operations.nextConnectionNumber()
     rate = RequestRate(limits.rate)
     self.answer = answer
@@ -63,7 +67,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let decoder = ByteToMessageHandler(
       // What comes behind a handshake belongs to the WebSocket.
       HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: decoding))
-    let input = HTTPInput { [weak connection] in connection?.wantedInput }
+    let input = HTTPInput(connection.memory) { [weak connection] in connection?.wantedInput }
     try channel.pipeline.syncOperations.addHandlers(input, decoder, connection)
     connection.decoder = decoder
     connection.input = input
@@ -71,6 +75,13 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
+    writer = ConnectionWriter(
+      context, OutputLimits(stallTime: limits.answerTime), memory
+    ) { [weak self] in
+      self?.didDrain(context)
+    } didStall: {
+      context.close(promise: nil)
+    }
     if context.channel.isActive { begin(context) }
   }
 
@@ -83,7 +94,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     setDeadline(limits.requestTime, context)
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    writer?.end()
+    writer = nil
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     if case .answering(let exchange, _, let start) = state {
@@ -92,6 +107,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
     state = .closing
     deadline = nil
+    writer?.end()
     context.fireChannelInactive()
   }
 
@@ -104,7 +120,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   /// What the decoder can be given: nothing before the last request is answered and the client has read the answer.
   private var wantedInput: HTTPInput.Piece? {
     switch state {
-    case .idle: context?.channel.isWritable == true ? .lines : nil
+    case .idle: isIdle ? .lines : nil
     case .answering: nil
     case .reading(let head, let body):
       Self.contentLength(of: head).map { .body($0 - body.count) } ?? .lines
@@ -124,6 +140,11 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     take(unwrapInboundIn(data), context)
   }
 
+  /// What a request takes until it is answered, without its body: a target of many names takes a multiple of its bytes.
+  private static func byteCount(of head: HTTPRequestHead) -> Int {
+    head.headers.reduce(8 * head.uri.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+  }
+
   private static func contentLength(of head: HTTPRequestHead) -> Int? {
     head.headers.first(name: "content-length").flatMap { Int($0) }
   }
@@ -141,9 +162,10 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       if head.uri.utf8.count > limits.targetByteCount { return refuse(.tooLongTarget, context) }
       if length > limits.bodyByteCount { return refuse(.tooLargeBody, context) }
       if head.headers.first(name: "expect")?.lowercased() == "100-continue" {
-        write("HTTP/1.1 100 Continue\r\n\r\n", context)
+        writer?.write(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"))
       }
       state = .reading(head, body: [])
+      memory?.hold(Self.byteCount(of: head), .request)
     case (.body(let bytes), .reading(let head, var body)):
       guard body.count + bytes.readableBytes <= limits.bodyByteCount else {
         return refuse(.tooLargeBody, context)
@@ -151,6 +173,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
       // One owner, so that the bytes are not copied each time.
       state = .closing
       body.append(contentsOf: bytes.readableBytesView)
+      memory?.hold(Self.byteCount(of: head) + body.count, .request)
       state = .reading(head, body: body)
     case (.end, .reading(let head, let body)):
       deadline = nil
@@ -201,6 +224,9 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
   // MARK: - Answering
 
+  /// Whether the client has read the last answer.
+  private var isIdle: Bool { writer?.isIdle ?? true }
+
   private func finish(_ reply: HTTPReply) {
     guard case .answering(let exchange, let keepsAlive, let start) = state, let context else {
       return
@@ -219,6 +245,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     _ context: ChannelHandlerContext
   ) {
     let isKept = keepsAlive && !isDraining
+    memory?.hold(0, .request)
     write(response, to: exchange.request.method, keepsAlive: isKept, context)
     report(exchange, response.status, sentByteCount: response.body.count, since: start)
     guard isKept else { return }
@@ -228,7 +255,7 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// Waits for the next request, once the client has read the last answer.
   private func beginIdle(_ context: ChannelHandlerContext) {
-    guard case .idle = state, context.channel.isWritable else { return }
+    guard case .idle = state, isIdle else { return }
     setDeadline(limits.idleTime, context)
     readNext(context)
   }
@@ -239,14 +266,14 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   ) {
     state = .closing
     deadline = nil
+    memory?.hold(0, .request)
     guard !isDraining, let decoder,
       let response = try? opening.handshake.response(opening.subprotocol)
     else { return context.close(promise: nil) }
-    context.writeAndFlush(
-      wrapOutboundOut(context.channel.allocator.buffer(string: response)), promise: nil)
+    writer?.write(ByteBuffer(string: response))
     let connection = WebSocketConnection(
       opening.makeSession(), limits: opening.limits, isProtected: isProtected,
-      from: source, on: context.eventLoop)
+      from: source, memory: memory, on: context.eventLoop)
     let pipeline = context.pipeline.syncOperations
     do {
       try WebSocketConnection.configure(pipeline, connection)
@@ -292,34 +319,41 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
   ) {
     var buffer = context.channel.allocator.buffer(capacity: 384 + response.body.count)
     response.write(to: &buffer, answering: method, keepsAlive: keepsAlive)
-    if keepsAlive {
-      context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
-    } else {
+    deadline = nil
+    if !keepsAlive {
       state = .closing
-      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-      context.writeAndFlush(wrapOutboundOut(buffer)).whenComplete { _ in
-        guard pause > .zero else { return bound.value.close(promise: nil) }
-        bound.value.eventLoop.scheduleTask(in: pause) { bound.value.close(promise: nil) }
-      }
+      closeTime = pause
     }
-    if !context.channel.isWritable || !keepsAlive { setDeadline(limits.answerTime, context) }
+    writer?.write(buffer)
+    if !keepsAlive, isIdle { didDrain(context) }
   }
 
-  private func write(_ text: StaticString, _ context: ChannelHandlerContext) {
-    context.writeAndFlush(
-      wrapOutboundOut(context.channel.allocator.buffer(staticString: text)), promise: nil)
-  }
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    beginIdle(context)
-    context.fireChannelWritabilityChanged()
+  /// The client has read the answer.
+  private func didDrain(_ context: ChannelHandlerContext) {
+    guard let closeTime else { return beginIdle(context) }
+    guard closeTime > .zero else { return context.close(promise: nil) }
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.eventLoop.scheduleTask(in: closeTime) { bound.value.close(promise: nil) }
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
     case is ConnectionSet.Drain: isDraining = true
     case is ConnectionSet.EndIdle: if case .idle = state { context.close(promise: nil) }
+    case is MemoryLedger.End: endForMemory(context)
     default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  /// Ends the connection, with an answer if its client can read one.
+  private func endForMemory(_ context: ChannelHandlerContext) {
+    switch state {
+    case .answering(let exchange, _, let start) where isIdle:
+      exchange.abandon()
+      report(exchange, HTTPResponse.outOfMemory.status, sentByteCount: 0, since: start)
+      write(.outOfMemory, to: exchange.request.method, keepsAlive: false, context)
+    case .reading where isIdle: refuse(.outOfMemory, context)
+    case .idle, .reading, .answering, .closing: context.close(promise: nil)
     }
   }
 
@@ -331,12 +365,12 @@ final class HTTPConnection: ChannelDuplexHandler, RemovableChannelHandler {
     if !hasTimer { startTimer(context) }
   }
 
-  /// Looks at the deadline after the shortest of the limits, so that one timer serves all of them.
+  /// Looks at the deadline after the shorter of the limits, so that one timer serves both of them.
   private func startTimer(_ context: ChannelHandlerContext) {
     hasTimer = true
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
     let me = NIOLoopBound(self, eventLoop: context.eventLoop)
-    context.eventLoop.scheduleTask(in: TimeAmount(min(limits.requestTime, limits.answerTime))) {
+    context.eventLoop.scheduleTask(in: TimeAmount(min(limits.requestTime, limits.idleTime))) {
       me.value.timePassed(bound.value)
     }
   }
@@ -360,6 +394,14 @@ extension HTTPResponse {
   fileprivate static let tooManyRequests: HTTPResponse = {
     var response = HTTPResponse(
       429, #"{"status":429,"service":"Balancer","error":true,"message":"Too Many Requests"}"#)
+    response.retryAfter = 1
+    return response
+  }()
+  fileprivate static let outOfMemory: HTTPResponse = {
+    var response = HTTPResponse(
+      503,
+      #"{"status":503,"service":"Balancer","error":true,"message":"The connection holds too much memory"}"#
+    )
     response.retryAfter = 1
     return response
   }()

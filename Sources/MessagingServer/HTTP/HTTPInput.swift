@@ -19,14 +19,20 @@ final class HTTPInput: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   private var context: ChannelHandlerContext?
+  private let memory: MemoryAccount?
   private let next: () -> Piece?
   private var waiting = ByteBuffer()
   /// Whether the line whose end has not come is empty so far.
   private var isLineEmpty = true
   private var isPassing = false
+  /// What the decoder keeps of a head that has not ended.
+  private var headByteCount = 0
 
   /// - Parameter next: what can be taken now; nil for nothing.
-  init(next: @escaping () -> Piece?) { self.next = next }
+  init(_ memory: MemoryAccount?, next: @escaping () -> Piece?) {
+    self.memory = memory
+    self.next = next
+  }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
@@ -56,12 +62,14 @@ final class HTTPInput: ChannelInboundHandler, RemovableChannelHandler {
     }
     isPassing = false
     if waiting.readableBytes == 0 { waiting = ByteBuffer() }
+    memory?.hold(waiting.storageCapacity + headByteCount, .input)
   }
 
   /// Passes on what waits, whatever can be taken: it belongs to another protocol.
   func passAll() {
     if waiting.readableBytes > 0 { context?.fireChannelRead(wrapInboundOut(waiting)) }
     waiting = ByteBuffer()
+    memory?.hold(0, .input)
   }
 
   private func byteCount(of piece: Piece) -> Int {
@@ -82,8 +90,12 @@ final class HTTPInput: ChannelInboundHandler, RemovableChannelHandler {
       let endsEmptyLine = isLineEmpty && bytes[start..<end].allSatisfy { $0 == .carriageReturn }
       isLineEmpty = true
       start = end + 1
-      if endsEmptyLine { return start - bytes.startIndex }
+      if endsEmptyLine {
+        headByteCount = 0
+        return start - bytes.startIndex
+      }
     }
+    headByteCount += bytes.count
     isLineEmpty = isLineEmpty && bytes[start...].allSatisfy { $0 == .carriageReturn }
     return bytes.count
   }

@@ -20,7 +20,7 @@ package struct HTTPLimits: Sendable {
   ///
   /// It is longer than the clients' own limits, so that a request rarely meets a closing connection. Default: 6 minutes.
   package var idleTime: Duration = .seconds(360)
-  /// How long a client can take to read an answer.
+  /// How long a client can read nothing of an answer.
   ///
   /// Default: 30 seconds.
   package var answerTime: Duration = .seconds(30)

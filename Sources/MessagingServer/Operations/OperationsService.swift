@@ -16,12 +16,17 @@ struct OperationsService: Sendable {
       exchange.answer(.operations(200, #"{"status":"live"}"#))
     case Route.ready.rawValue:
       exchange.describe(.ready)
-      let health = operations.health == .ready && gate.isCutOff ? .cutOff : operations.health
+      let health = health
       exchange.answer(
         .operations(health == .ready ? 200 : 503, #"{"status":"\#(health.rawValue)"}"#))
     default: return false
     }
     return true
+  }
+
+  private var health: ServerOperations.Health {
+    guard operations.health == .ready else { return operations.health }
+    return gate.isCutOff ? .cutOff : connections.memory.isNearlyFull ? .memory : .ready
   }
 
   /// Answers a request on the listener of the operators.
@@ -32,7 +37,7 @@ struct OperationsService: Sendable {
     else { return exchange.answer(.operations(404, #"{"status":"not found"}"#)) }
     let home = gate.openHome
     operations.metrics?.set(
-      connectionCount: connections.count, openPollCount: home?.polls.count ?? 0,
+      connections, openPollCount: home?.polls.count ?? 0,
       webSocketCount: home?.pusherSessions.count ?? 0, leaseCount: home?.leases.count ?? 0,
       isSealed: operations.isSealed)
     exchange.describe(.metrics)

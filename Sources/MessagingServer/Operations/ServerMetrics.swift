@@ -8,6 +8,8 @@ final class ServerMetrics: Sendable {
   /// The names; `docs/reference/server-observation.md` has their meanings.
   enum Name: String, CaseIterable {
     case connections = "datavault_server_connections"
+    case memory = "datavault_server_memory_bytes"
+    case memoryLimit = "datavault_server_memory_limit_bytes"
     case openPolls = "datavault_server_open_polls"
     case webSockets = "datavault_server_websockets"
     case leases = "datavault_server_leases"
@@ -22,6 +24,8 @@ final class ServerMetrics: Sendable {
     var help: String {
       switch self {
       case .connections: "Open connections of clients"
+      case .memory: "Bytes that clients make the server hold"
+      case .memoryLimit: "The most of them"
       case .openPolls: "Subscribers that wait for events"
       case .webSockets: "Clients of Pusher's protocol that are connected"
       case .leases: "Messages that clients of STOMP hold as leases"
@@ -42,6 +46,8 @@ final class ServerMetrics: Sendable {
     case admission
     /// A connection sends too many requests.
     case rate
+    /// A connection holds too much memory.
+    case memory
     /// The application stores too much.
     case quota
   }
@@ -83,6 +89,8 @@ final class ServerMetrics: Sendable {
 
   private let factory: any MetricsFactory
   private let connections: Gauge
+  private let memory: Gauge
+  private let memoryLimit: Gauge
   private let openPolls: Gauge
   private let webSockets: Gauge
   private let leases: Gauge
@@ -103,6 +111,8 @@ final class ServerMetrics: Sendable {
     }
     self.factory = factory
     connections = gauge(.connections)
+    memory = gauge(.memory)
+    memoryLimit = gauge(.memoryLimit)
     openPolls = gauge(.openPolls)
     webSockets = gauge(.webSockets)
     leases = gauge(.leases)
@@ -143,9 +153,11 @@ final class ServerMetrics: Sendable {
 
   /// Sets what is not counted as it happens: before each answer with the metrics.
   func set(
-    connectionCount: Int, openPollCount: Int, webSocketCount: Int, leaseCount: Int, isSealed: Bool
+    _ set: ConnectionSet, openPollCount: Int, webSocketCount: Int, leaseCount: Int, isSealed: Bool
   ) {
-    connections.record(connectionCount)
+    connections.record(set.count)
+    memory.record(set.memory.byteCount)
+    memoryLimit.record(set.memory.limitByteCount)
     openPolls.record(openPollCount)
     webSockets.record(webSocketCount)
     leases.record(leaseCount)

@@ -16,6 +16,8 @@ package final class ServerOperations: Sendable {
     case disk
     /// It does not reach the brokers of its cluster.
     case cutOff = "cut-off"
+    /// Its clients make it hold nearly as much memory as they can.
+    case memory
     case stopping
   }
 

@@ -118,6 +118,7 @@ final class PusherConnection: ClientSession {
   }
 
   func clientIsSlow() { end(.slow) }
+  func clientHoldsTooMuch() { end(.outOfMemory) }
   func clientIsSilent() { end(.silent) }
   func serverStops() { end(.stopping) }
 
@@ -154,6 +155,8 @@ final class PusherConnection: ClientSession {
   /// Lets the session take something, and does what it says.
   private func perform(_ body: (inout PusherSession) -> [PusherSession.Action]) {
     for action in established?.take(body) ?? [] { perform(action) }
+    transport?.memory?.hold(
+      PusherLimits.channelByteCount * (established?.session.channelCount ?? 0), .session)
   }
 
   private func perform(_ action: PusherSession.Action) {

@@ -138,6 +138,7 @@ struct PusherEnding: Error, Sendable, Equatable {
   static let sealed = PusherEnding(4100, "the server is locked")
   static let cutOff = PusherEnding(4100, HomeGate.cutOff)
   static let slow = PusherEnding(4100, "the client reads too slowly")
+  static let outOfMemory = PusherEnding(4100, "the connection holds too much memory")
   static let tooManyFrames = PusherEnding(4100, "the client sends too much")
   static let stopping = PusherEnding(4200, "the server stops")
   static let silent = PusherEnding(4201, "the client answers no ping")

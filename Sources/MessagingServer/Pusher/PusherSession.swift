@@ -26,6 +26,8 @@ struct PusherLimits: Sendable {
     limits.burstCount = 10
     return limits
   }()
+  /// What a subscription takes in memory, about: its names, and the `user_info` of a member.
+  static let channelByteCount = 2 << 10
   /// The largest data of an event, in bytes.
   static let dataByteCount = 10_240
   /// The longest name of an event, in characters.

@@ -17,6 +17,7 @@ final class STOMPConnection: ClientSession {
     let worker: STOMPWorker
     /// The queues, by the numbers of their subscriptions.
     var queues: [Int: LeaseService.ID] = [:]
+    var credit: STOMPCredit
   }
 
   /// The most bytes that are taken before a look at what waits.
@@ -75,6 +76,8 @@ final class STOMPConnection: ClientSession {
       }
     }
     if input.readableBytes == 0 { input = ByteBuffer() }
+    transport?.memory?.hold(
+      input.storageCapacity + session.byteCount + (established?.worker.byteCount ?? 0), .session)
     guard isFull == isReading else { return }
     isReading = !isFull
     transport?.setReading(isReading)
@@ -102,9 +105,8 @@ final class STOMPConnection: ClientSession {
   func didOpen(_ number: Int, _ channel: MessagingQueue.Channel, _ consumer: Consumer) {
     guard let established, let subscription = session.subscription(number) else { return }
     let (handle, leases) = (established.handle, established.home.leases)
-    self.established?.queues[number] = leases.add(
-      channel, consumer, credit: subscription.prefetchCount
-    ) { deliveries in
+    self.established?.credit.open(number, prefetchCount: subscription.prefetchCount)
+    self.established?.queues[number] = leases.add(channel, consumer, credit: 0) { deliveries in
       handle.tell { connection in
         if connection.established == nil {
           // The connection ended while they were on their way.
@@ -114,9 +116,23 @@ final class STOMPConnection: ClientSession {
         }
       }
     }
+    lease(for: number)
+  }
+
+  /// Leases what a subscription can take, unless the client has not read what was sent before.
+  private func lease(for subscription: Int) {
+    guard transport?.isIdle == true, let queue = established?.queues[subscription],
+      let count = established?.credit.take(subscription), count > 0
+    else { return }
+    established?.home.leases.add(credit: count, to: queue)
+  }
+
+  func clientHasRead() {
+    for subscription in established?.queues.keys.map(\.self) ?? [] { lease(for: subscription) }
   }
 
   func clientIsSlow() { end(.slow) }
+  func clientHoldsTooMuch() { end(.outOfMemory) }
   func clientIsSilent() { end(.silent) }
   func serverStops() { end(.stopping) }
 
@@ -192,7 +208,9 @@ final class STOMPConnection: ClientSession {
       sentByteCount += bytes.count
       noteSent()
       transport?.send(bytes) { [weak self] in
+        self?.established?.credit.didSend(of: subscription)
         self?.perform { $0.didSend(delivery, of: subscription) }
+        self?.lease(for: subscription)
       }
     case .authenticate(let connecting): authenticate(connecting)
     case .subscribe(let subscription, let receipt): subscribe(subscription, receipt)
@@ -207,9 +225,8 @@ final class STOMPConnection: ClientSession {
     case .giveBack(let tokens):
       established?.worker.append(.release(tokens, countsAttempt: false))
     case .credit(let count, let subscription):
-      if let established, let queue = established.queues[subscription] {
-        established.home.leases.add(credit: count, to: queue)
-      }
+      established?.credit.didSettle(count, of: subscription)
+      lease(for: subscription)
     case .receipt(let id): inOrder { $0.send(Self.receipt(id)) }
     case .close: inOrder { $0.close() }
     case .fail(let ending): inOrder { $0.end(ending) }
@@ -266,7 +283,8 @@ final class STOMPConnection: ClientSession {
       established = Established(
         home: home, application: application, principal: principal, handle: handle, feed: feed,
         worker: STOMPWorker(
-          home, application, handle, EventLoopExecutor(transport.eventLoop)))
+          home, application, handle, EventLoopExecutor(transport.eventLoop)),
+        credit: STOMPCredit(unreadCount: service.limits.unreadCount))
       let name = "\(application.record.name)-\(UInt64.random(in: 0...UInt64.max))"
       perform { $0.connected(name, atNanoseconds: NIODeadline.now().uptimeNanoseconds) }
     } catch {
@@ -308,6 +326,7 @@ final class STOMPConnection: ClientSession {
     case .queue:
       if let queue = self.established?.queues.removeValue(forKey: subscription.number) {
         established.home.leases.remove(queue)
+        self.established?.credit.close(subscription.number)
       }
       if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: false)) }
     }
@@ -418,5 +437,7 @@ final class STOMPConnection: ClientSession {
     established.home.stompSessions.remove(established.handle)
     let tokens = session.tokens
     if !tokens.isEmpty { established.worker.append(.release(tokens, countsAttempt: isLost)) }
+    session.dropTransactions()
+    input = ByteBuffer()
   }
 }

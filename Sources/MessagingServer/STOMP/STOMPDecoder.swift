@@ -54,6 +54,9 @@ struct STOMPDecoder: Sendable {
   /// Whether a frame has begun and not ended.
   var isInFrame: Bool { if case .between = part { false } else { true } }
 
+  /// The bytes of the frame that has not ended.
+  var byteCount: Int { line.count + headerByteCount + frame.body.count }
+
   /// Takes bytes up to the end of the next frame, and removes them from the buffer.
   ///
   /// - Returns: the frame; nil if it has not ended, and everything was taken.

@@ -33,6 +33,11 @@ struct STOMPSession {
     frameStart = now
   }
 
+  /// What the client makes the session keep, about.
+  var byteCount: Int {
+    transactions.values.reduce(decoder.byteCount + waiting.count) { $0 + $1.memoryByteCount }
+  }
+
   // MARK: - Frames
 
   /// Takes bytes of the client.
@@ -277,6 +282,9 @@ struct STOMPSession {
   }
 
   // MARK: - Transactions
+
+  /// Drops the transactions of a connection that has ended.
+  mutating func dropTransactions() { transactions = [:] }
 
   private static let noTransaction = STOMPFault("there is no such transaction")
 

@@ -49,6 +49,9 @@ struct STOMPTransaction: Sendable {
 
   init(deadlineNanoseconds: UInt64) { self.deadlineNanoseconds = deadlineNanoseconds }
 
+  /// What it takes in memory, about.
+  var memoryByteCount: Int { byteCount + 512 * operations.count }
+
   /// The deliveries that it settles.
   var settlements: [STOMPSettlement] {
     operations.compactMap { if case .settle(let settlement) = $0 { settlement } else { nil } }
@@ -82,6 +85,10 @@ struct STOMPLimits: Sendable {
   var prefetchCount = 10
   /// Default: 1,000.
   var maximumPrefetchCount = 1_000
+  /// How many leased messages of all subscriptions can wait for a client that does not read; each can have one.
+  ///
+  /// Default: 64.
+  var unreadCount = 64
   /// The most transactions of a connection at the same time.
   ///
   /// Default: 16.
@@ -119,6 +126,8 @@ struct STOMPEnding: Error, Sendable, Equatable {
   static let cutOff = STOMPEnding(message: HomeGate.cutOff, status: 503)
   static let stopping = STOMPEnding(message: "the server stops: connect again", status: 503)
   static let slow = STOMPEnding(message: "the client reads too slowly")
+  static let outOfMemory = STOMPEnding(
+    message: "the connection holds too much memory: connect again", status: 503)
   static let silent = STOMPEnding(message: "the client has sent no heart-beat", status: 408)
   static let failed = STOMPEnding(message: "the server cannot do this now", status: 500)
 

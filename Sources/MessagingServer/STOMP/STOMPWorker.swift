@@ -104,6 +104,9 @@ final class STOMPWorker: Sendable {
     }
   }
 
+  /// The bytes of the messages that wait.
+  var byteCount: Int { state.withLock { $0.byteCount } }
+
   func append(_ work: Work) {
     let starts = state.withLock { state in
       state.waiting.append(work)

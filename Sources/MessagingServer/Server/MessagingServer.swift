@@ -42,7 +42,13 @@ package final class MessagingServer: Service {
     self.messages = messages
     self.configuration = configuration
     self.didListen = didListen
-    connections = ConnectionSet(maximumCount: configuration.maximumConnectionCount)
+    let operations = configuration.operations
+    connections = ConnectionSet(
+      maximumCount: configuration.maximumConnectionCount,
+      maximumCountPerAddress: configuration.maximumConnectionCountPerAddress,
+      memory: MemoryLedger(
+        limitByteCount: configuration.memoryByteCount ?? MemoryLedger.defaultLimitByteCount
+      ) { operations.metrics?.count(.memory) })
   }
 
   /// How many subscribers wait for events.

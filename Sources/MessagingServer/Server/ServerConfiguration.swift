@@ -38,6 +38,15 @@ package struct ServerConfiguration: Sendable {
   package var limits = HTTPLimits()
   /// Default: 20,000.
   package var maximumConnectionCount = 20_000
+  /// The most connections from an IPv4 address, or from a network of IPv6 (its first 64 bits); this machine has no such
+  /// limit.
+  ///
+  /// Default: 2,000.
+  package var maximumConnectionCountPerAddress = 2_000
+  /// The most memory that clients can make the server hold, in bytes; a connection can have an eighth of it.
+  ///
+  /// Default: nil, a quarter of the machine's memory.
+  package var memoryByteCount: Int?
   /// How long a subscriber waits for events at most.
   ///
   /// Default: 280 seconds; the SDKs wait 310.

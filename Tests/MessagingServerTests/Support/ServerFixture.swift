@@ -150,8 +150,10 @@ final class ServerFixture: Sendable {
   }
 
   /// A connection that never reads, with little room for what it is sent.
-  func connectWithoutReading() async throws -> any NIOCore.Channel {
-    let port = try #require(origin.split(separator: ":").last.flatMap { Int($0) })
+  ///
+  /// - Parameter origin: default: that of HTTP.
+  func connectWithoutReading(to origin: String? = nil) async throws -> any NIOCore.Channel {
+    let port = try #require((origin ?? self.origin).split(separator: ":").last.flatMap { Int($0) })
     return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .channelOption(.autoRead, value: false)
       .channelOption(.socketOption(.so_rcvbuf), value: 4096)
