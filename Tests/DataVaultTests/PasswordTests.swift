@@ -63,6 +63,24 @@ import VaultCrypto
     #expect(try await opens(credentials("fourth")))
   }
 
+  @Test func `a password that is changed while it is being checked changes no other`() async throws
+  {
+    let hooked = HookedVaultStore()
+    let vault = try await FastTestVault.create(
+      .messaging, in: hooked, credentials: credentials("old"))
+    let before = try #require(hooked.base[.messaging])
+    try await vault.changePassword(to: credentials("new"))
+    let after = try #require(hooked.base[.messaging])
+    hooked.base[.messaging] = before
+    let other = try await FastTestVault.get(.messaging, in: hooked)
+    // Between the derivation and the lock.
+    hooked.atNextLock { () throws(VaultError) in try hooked.base.write(after, for: .messaging) }
+    await expect(.wrongPassword) {
+      try await other.changePassword(from: credentials("old"), to: credentials("third"))
+    }
+    #expect(hooked.base[.messaging] == after)
+  }
+
   @Test func `an empty password cannot be set`() async throws {
     let vault = try await vault(credentials("old"))
     #expect(await code { try await vault.changePassword(to: credentials("")) } == .invalidArgument)

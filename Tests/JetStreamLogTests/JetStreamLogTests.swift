@@ -1,13 +1,14 @@
 import BrokerCluster
 import FileLayer
 import Foundation
-import JetStreamLog
 import Logging
 import Replication
 import Synchronization
 import TestSupport
 import Testing
 import VaultCrypto
+
+@testable import JetStreamLog
 
 /// A shard on brokers of a test's own.
 final class BrokerShard: Sendable {
@@ -223,6 +224,27 @@ struct JetStreamLogTests {
   ])
   func `an address that is none is refused`(_ address: String) throws {
     #expect(throws: LogError.self) { try BrokerSettings(addresses: [address]).check() }
+  }
+
+  @Test func `a request whose answer would go to another subject is not answered`() async throws {
+    let shard = try BrokerShard(Self.single)
+    let log = try await shard.provisioned(replicas: 1)
+    let requests = Mutex<[[UInt8]]>([])
+    try log.serve(as: MemberID(1)) { request, reply in
+      requests.withLock { $0.append(request) }
+      reply(request)
+    }
+    try log.connect()
+    let other = try shard.log()
+    try other.connect()
+    let subject = log.names.requests(to: MemberID(1))
+    try other.connection().publish(
+      [1], to: subject, reply: "$JS.API.STREAM.DELETE.\(log.names.stream)")
+    // It comes after the other one.
+    #expect(try await other.request([2], to: MemberID(1), within: .seconds(60)) == [2])
+    #expect(requests.withLock { $0 } == [[2]])
+    log.close()
+    other.close()
   }
 
   @Test func `members ask each other, and a silent one is given up`() async throws {

@@ -200,9 +200,9 @@ import VaultCrypto
     mutating func apply() throws { try apply(entries, isEndKnown: true) }
 
     /// Takes a part of the log, behind which a consumer has told of none.
-    mutating func apply(_ entries: [LogEntry], isEndKnown: Bool) throws {
+    mutating func apply(_ entries: [LogEntry], isEndKnown: Bool, first: UInt64 = 1) throws {
       let batch = Applier.Batch(
-        first: 1, last: entries.last?.sequence ?? 0, isEndKnown: isEndKnown, entries: entries,
+        first: first, last: entries.last?.sequence ?? 0, isEndKnown: isEndKnown, entries: entries,
         sentAt: .zero, receivedAt: .zero)
       try applier.take(batch, syncInterval: .seconds(9), into: &tables, outcomes: &outcomes) {
         $0.sealed
@@ -223,6 +223,20 @@ import VaultCrypto
     #expect(run.applier.state.position == (isEndKnown ? 3 : 5))
     try run.apply(Array(run.entries.dropFirst(2)), isEndKnown: true)
     #expect(run.applier.state.position == 5 && run.applier.readPlace == 5)
+  }
+
+  @Test func `a log that begins behind the next record is refused`() throws {
+    var run = Run()
+    for time in 1...6 { try run.append(.leave(MemberID(UInt128(time))), time: Int64(time)) }
+    let entries = run.entries
+    #expect(throws: Applier.Alarm.trimmed(needed: 1, first: 2)) {
+      try run.apply(Array(entries.dropFirst()), isEndKnown: true)
+    }
+    try run.apply(Array(entries.prefix(3)), isEndKnown: true)
+    #expect(throws: Applier.Alarm.trimmed(needed: 3, first: 5)) {
+      try run.apply(Array(entries.dropFirst(4)), isEndKnown: true, first: 5)
+    }
+    #expect(run.applier.state.position == 3)
   }
 
   @Test func `extreme values in records stop no node`() throws {

@@ -64,6 +64,56 @@ import Testing
     }
   }
 
+  /// A database without the roots of its tables, and the rows of before.
+  private func rootless(
+    _ statements: [String]
+  ) throws -> (bytes: [UInt8], rows: [String: [String: String]]) {
+    let folder = ScratchFolder()
+    let pool = try SealedDatabase.openPool(
+      at: folder("a.db"), key: testKey(), creation: .ifAbsent(autoVacuum: .none))
+    try pool.writeWithoutTransaction { db in
+      for statement in statements { try db.execute(sql: statement) }
+      _ = try db.checkpoint(.truncate)
+    }
+    let (rows, roots) = try pool.read { db in
+      (
+        try SalvageFixture.dump(db),
+        try Int.fetchAll(db, sql: "SELECT rootpage FROM sqlite_schema WHERE type = 'table'")
+      )
+    }
+    try pool.close()
+    return (SalvageTests.damaged(try folder.bytes("a.db"), pages: roots), rows)
+  }
+
+  private static func filled(_ table: String) -> [String] {
+    [
+      "CREATE TABLE \(table) (a INTEGER PRIMARY KEY, b, c, d)",
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+      INSERT INTO \(table) SELECT i, '\(table) ' || i, hex(zeroblob(100)), i FROM n
+      """,
+    ]
+  }
+
+  @Test func `a salvage puts rows that could be of two tables into none of them`() throws {
+    let (bytes, rows) = try rootless(Self.filled("made") + Self.filled("counted"))
+    let outcome = try SalvageTests.salvage(bytes)
+    for (table, found) in outcome.rows {
+      #expect(!found.contains { rows[table]?[$0.key] != $0.value }, "\(table)")
+    }
+    #expect(outcome.report.lostAndFoundRowCount == 400)
+  }
+
+  @Test func `a salvage brings no deleted row back`() throws {
+    let (bytes, rows) = try rootless(
+      ["PRAGMA secure_delete = OFF"] + Self.filled("made")
+        + ["DELETE FROM made WHERE a BETWEEN 50 AND 150"])
+    let outcome = try SalvageTests.salvage(bytes)
+    #expect(rows["made"]?.count == 99)
+    #expect(outcome.rows == rows)
+    #expect(outcome.report.lostAndFoundRowCount == 0)
+  }
+
   @Test func `lost counters of AUTOINCREMENT are reported`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let page = try #require(fixture.pages.first { $0.table == "sqlite_sequence" })

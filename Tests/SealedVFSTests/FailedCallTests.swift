@@ -12,16 +12,42 @@ import Testing
   struct Mode: Sendable, CustomTestStringConvertible {
     let journal: String
     let synchronous: String
-    var testDescription: String { "\(journal), synchronous \(synchronous)" }
+    /// So few that pages reach the disk before the commit, or enough for the whole transaction.
+    var cachePageCount = 3
+    var testDescription: String {
+      "\(journal), synchronous \(synchronous), \(cachePageCount) pages cached"
+    }
   }
 
   /// MEMORY and OFF are left out: plain SQLite cannot roll back there after a failed write.
-  static let modes = ["DELETE", "TRUNCATE", "PERSIST", "WAL"].flatMap { journal in
-    ["FULL", "NORMAL", "OFF"].map { Mode(journal: journal, synchronous: $0) }
-  }
+  static let modes =
+    ["DELETE", "TRUNCATE", "PERSIST", "WAL"].flatMap { journal in
+      ["FULL", "NORMAL", "OFF"].map { Mode(journal: journal, synchronous: $0) }
+    } + [
+      // The commit reads back no frame.
+      Mode(journal: "WAL", synchronous: "FULL", cachePageCount: 1000)
+    ]
 
-  /// The distance between failing calls.
-  private static let step = Exhaustive.distance(43)
+  /// The calls to fail, each in a run of its own: all, or those of a rare kind and three of each other kind.
+  ///
+  /// A kind is a call, its file and whether it is at the file's beginning. A distance would leave out the kinds of which
+  /// there are few, such as the write of a commit.
+  ///
+  /// - Parameters:
+  ///   - calls: those of a run in which none fails.
+  ///   - rareCount: a kind of so many calls is rare.
+  private static func sample(
+    of calls: [String], _ name: String, rareCount: Int = 3
+  ) -> [Int] {
+    if Exhaustive.isRequested { return Array(calls.indices) }
+    let kinds = Dictionary(grouping: calls.indices) { calls[$0] }
+    let chosen = kinds.flatMap { kind, numbers in
+      if numbers.count <= rareCount { return numbers }
+      return [0, numbers.count - 1, Exhaustive.first("\(name) \(kind)", of: numbers.count)]
+        .map { numbers[$0] }
+    }
+    return Set(chosen).sorted()
+  }
 
   private static let rowCount = 40
   private static let query = "SELECT id || key || body FROM u ORDER BY id"
@@ -58,7 +84,7 @@ import Testing
   }
 
   private static func settings(_ mode: Mode) -> String {
-    "PRAGMA journal_mode = \(mode.journal); PRAGMA synchronous = \(mode.synchronous); PRAGMA cache_size = 3"
+    "PRAGMA journal_mode = \(mode.journal); PRAGMA synchronous = \(mode.synchronous); PRAGMA cache_size = \(mode.cachePageCount)"
   }
 
   @Test(arguments: modes, LayerVFS.FailureCode.allCases)
@@ -75,9 +101,8 @@ import Testing
     let layer = LayerVFS()
     let place = try Self.made(mode)
     let original = try place.contents()
-    var call = Exhaustive.first("\(mode.testDescription) \(code)", of: Self.step)
-    var failedCalls: Set<String> = []
-    while true {
+    /// The names of the calls; the one with this number fails.
+    func calls(failing call: Int) throws -> [String] {
       try place.restore(original)
       layer.fail(call: call, code)
       var isCommitted = false
@@ -90,17 +115,21 @@ import Testing
       } catch is SQLFailure {}
       place.release()
       layer.lift()
-      guard let failed = layer.failedCall else { break }
-      failedCalls.insert(failed)
+      let failed = layer.failedCall ?? "call"
       try place.withConnection { connection in
         let rows = try connection.run(Self.query)
         let isRight = rows == after || !isCommitted && rows == before
         #expect(isRight, "wrong rows on the disk after a failed \(failed) (\(call))")
         #expect(try connection.integrity == "ok", "after a failed \(failed) (\(call))")
       }
-      call += Self.step
+      return layer.calls
     }
-    #expect(failedCalls.count > (Exhaustive.isRequested ? 1 : 0))
+    let rehearsal = try calls(failing: .max)
+    #expect(Set(rehearsal).count > 10)
+    for call in Self.sample(of: rehearsal, "\(mode.testDescription) \(code)") {
+      _ = try calls(failing: call)
+      #expect(layer.failedCall == rehearsal[call])
+    }
   }
 
   @Test(
@@ -130,9 +159,7 @@ import Testing
     }
     let original = try killed.contents()
     let layer = LayerVFS()
-    let step = Exhaustive.distance(5)
-    var call = Exhaustive.first("\(setup) \(code)", of: step)
-    while true {
+    func calls(failing call: Int) throws -> [String] {
       try killed.restore(original)
       layer.fail(call: call, code)
       do {
@@ -148,11 +175,15 @@ import Testing
       }
       killed.release()
       layer.lift()
-      if layer.failedCall == nil { break }
       #expect(try killed.query("SELECT sum(length(text)) FROM t") == rows)
-      call += step
+      return layer.calls
     }
-    #expect(call > 20)
+    let rehearsal = try calls(failing: .max)
+    #expect(rehearsal.count > 20)
+    for call in Self.sample(of: rehearsal, "\(setup) \(code)", rareCount: 12) {
+      _ = try calls(failing: call)
+      #expect(layer.failedCall == rehearsal[call])
+    }
   }
 
   @Test(arguments: ["FULL", "OFF"])

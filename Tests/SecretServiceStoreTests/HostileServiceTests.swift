@@ -139,6 +139,14 @@ import Testing
     }
   }
 
+  @Test func `a vault that the service has stored otherwise does not get its name`() throws {
+    // The service says that the new item has no bytes.
+    let bus = HostileBus.keeping(nil) { _ in nil }
+    #expect(bus.code { try $0.write([1], for: .messaging) } == .writeFailed)
+    #expect(bus.count(of: "CreateItem") == 1)
+    #expect(bus.count(of: "Set") == 0)
+  }
+
   @Test func `an item is removed as unfinished only if it has that attribute`() throws {
     // A service that ignores the attribute's name finds the vault.
     let bus = HostileBus.keeping(nil) {

@@ -26,8 +26,8 @@ import Testing
     let isUntouched = try place.bytes("first.db") == before
     #expect(isUntouched)
     try place.copy("second.db", to, "end.db", .plain)
-    let found = try place.dump("end.db")
-    #expect(found == expected)
+    let isSame = try place.dump("end.db") == expected
+    #expect(isSame)
     #expect(place.names == ["end.db", "first.db", "plain.db", "second.db"])
   }
 

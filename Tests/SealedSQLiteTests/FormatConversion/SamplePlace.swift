@@ -166,7 +166,12 @@ enum Sample {
           ANALYZE; PRAGMA user_version = -7; PRAGMA application_id = 305419896;
           """)
       try db.execute(sql: "COMMIT; PRAGMA ignore_check_constraints = ON")
-      try db.execute(sql: "INSERT INTO \"ta\"\"ble\" (\"te xt\") VALUES ('')")
+      try db.execute(
+        sql: """
+          INSERT INTO "ta""ble" ("te xt") VALUES (''), ('deleted');
+          -- The counter of AUTOINCREMENT is greater than any row id.
+          DELETE FROM "ta""ble" WHERE "te xt" = 'deleted';
+          """)
     }
     try queue.close()
   }

@@ -15,8 +15,9 @@ package final class LayerVFS {
 
   /// The call to fail, counted from 0, and the result code; nil lets all calls through.
   package var failure: (call: Int, code: FailureCode)?
-  /// The number of calls that could have failed.
-  package private(set) var callCount = 0
+  /// The calls that could have failed, in their order.
+  package private(set) var calls: [String] = []
+  package var callCount: Int { calls.count }
   /// The name of the call that failed; nil if none has.
   package private(set) var failedCall: String?
   /// The most bytes that a call read or wrote.
@@ -49,7 +50,7 @@ package final class LayerVFS {
 
   /// Starts to count calls, and fails the one with this number.
   package func fail(call: Int, _ code: FailureCode) {
-    (callCount, failedCall, failure) = (0, nil, (call, code))
+    (calls, failedCall, failure) = ([], nil, (call, code))
   }
 
   /// Lets all calls through.
@@ -57,8 +58,8 @@ package final class LayerVFS {
 
   /// Counts a call, and returns the code with which it must fail; nil if it must succeed.
   func admit(_ call: String, failing code: Int32) -> Int32? {
-    defer { callCount += 1 }
-    guard let failure, failure.call == callCount else { return nil }
+    defer { calls.append(call) }
+    guard let failure, failure.call == calls.count else { return nil }
     failedCall = call
     return failure.code == .outOfMemory ? SQLITE_NOMEM : code
   }
@@ -70,8 +71,9 @@ package final class LayerVFS {
       let layer: LayerVFS = UnixVFS.state(vfs)
       guard let memory else { return SQLITE_MISUSE }
       memory.pointee.pMethods = nil
-      if let code = layer.admit("open", failing: SQLITE_CANTOPEN) { return code }
-      let file = LayerFile(layer)
+      let kind = LayerFile.kind(flags)
+      if let code = layer.admit("open of the \(kind)", failing: SQLITE_CANTOPEN) { return code }
+      let file = LayerFile(layer, kind)
       let result = layer.base.pointee.xOpen(layer.base, path, file.base, flags, outFlags)
       guard result == SQLITE_OK else { return result }
       UnsafeMutableRawPointer(memory).storeBytes(
@@ -104,9 +106,21 @@ final class LayerFile {
 
   let layer: LayerVFS
   let base: UnsafeMutablePointer<sqlite3_file>
+  private let kind: String
 
-  init(_ layer: LayerVFS) {
+  /// What a file is, by the flags with which SQLite opens it.
+  static func kind(_ flags: Int32) -> String {
+    switch flags & 0x08_7F00 {
+    case SQLITE_OPEN_MAIN_DB: "database"
+    case SQLITE_OPEN_MAIN_JOURNAL: "journal"
+    case SQLITE_OPEN_WAL: "log"
+    default: "other file"
+    }
+  }
+
+  init(_ layer: LayerVFS, _ kind: String) {
     self.layer = layer
+    self.kind = kind
     let byteCount = Int(layer.base.pointee.szOsFile)
     let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
     memory.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
@@ -146,7 +160,14 @@ final class LayerFile {
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ call: String, failing detail: Int32,
     _ body: (LayerFile) -> Int32
   ) -> Int32 {
-    with(memory) { $0.layer.admit(call, failing: SQLITE_IOERR | detail << 8) ?? body($0) }
+    with(memory) { file in
+      file.layer.admit("\(call), \(file.kind)", failing: SQLITE_IOERR | detail << 8) ?? body(file)
+    }
+  }
+
+  /// A length, and whether it is the beginning of a file, which has a header.
+  private static func piece(_ byteCount: Int32, _ offset: Int64) -> String {
+    "\(byteCount) bytes\(offset == 0 ? " at 0" : "")"
   }
 
   private static func makeMethods() -> sqlite3_io_methods {
@@ -163,13 +184,17 @@ final class LayerFile {
       return result
     }
     table.xRead = { memory, target, byteCount, offset in
-      LayerFile.attempt(memory, "read of \(byteCount) bytes", failing: 1) { file in
+      LayerFile.attempt(
+        memory, "read of \(LayerFile.piece(byteCount, offset))", failing: 1
+      ) { file in
         file.layer.note(transfer: byteCount)
         return file.methods.xRead(file.base, target, byteCount, offset)
       }
     }
     table.xWrite = { memory, source, byteCount, offset in
-      LayerFile.attempt(memory, "write of \(byteCount) bytes", failing: 3) { file in
+      LayerFile.attempt(
+        memory, "write of \(LayerFile.piece(byteCount, offset))", failing: 3
+      ) { file in
         file.layer.note(transfer: byteCount)
         return file.methods.xWrite(file.base, source, byteCount, offset)
       }
