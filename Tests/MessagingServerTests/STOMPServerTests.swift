@@ -311,7 +311,7 @@ import Testing
         try await server.store.put([Grant(.write, on: key, minutes: 0, start: Date())])
         try await server.refresh()
         try await STOMPPeer.run(server) { peer in
-          try await peer.send("CONNECT\naccept-version:1.2\nhost:closed\n\n")
+          try await peer.send(server.closed.stompConnect)
           #expect(try await peer.next()?.command == "CONNECTED")
           try await peer.send("BEGIN\ntransaction:t\n\n")
           let channel = isRefusedAtSend ? "d" : "c"

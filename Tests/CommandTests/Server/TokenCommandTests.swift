@@ -38,7 +38,7 @@ import Testing
     for (refused, words) in [
       ("publish other --uuid alice", "nothing gives this caller write"),
       ("purge orders --uuid alice", "nothing gives this caller manage"),
-      ("publish orders", "the token is for another user id"),
+      ("publish orders", "the credential is for another user id"),
     ] {
       try explain("shop \(refused) --token-file \(token)").expect(78, of: refused, prints: words)
     }
