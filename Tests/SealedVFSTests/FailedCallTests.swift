@@ -14,8 +14,10 @@ import Testing
     let synchronous: String
     /// So few that pages reach the disk before the commit, or enough for the whole transaction.
     var cachePageCount = 3
+    /// The statement that ends the transaction.
+    var end = "COMMIT"
     var testDescription: String {
-      "\(journal), synchronous \(synchronous), \(cachePageCount) pages cached"
+      "\(end), \(journal), synchronous \(synchronous), \(cachePageCount) pages cached"
     }
   }
 
@@ -25,7 +27,10 @@ import Testing
       ["FULL", "NORMAL", "OFF"].map { Mode(journal: journal, synchronous: $0) }
     } + [
       // The commit reads back no frame.
-      Mode(journal: "WAL", synchronous: "FULL", cachePageCount: 1000)
+      Mode(journal: "WAL", synchronous: "FULL", cachePageCount: 1000),
+      // Every journal record is replayed.
+      Mode(journal: "DELETE", synchronous: "FULL", end: "ROLLBACK"),
+      Mode(journal: "PERSIST", synchronous: "OFF", end: "ROLLBACK"),
     ]
 
   /// The calls to fail, each in a run of its own: all, or those of a rare kind and three of each other kind.
@@ -65,10 +70,10 @@ import Testing
     return place
   }
 
-  /// Changes every page, rolls back a savepoint and a UNIQUE violation, and commits.
+  /// Changes every page, rolls back a savepoint and a UNIQUE violation, and commits or rolls back.
   ///
   /// - Returns: the rows within the transaction.
-  private static func change(_ connection: SQLConnection) throws -> [String] {
+  private static func change(_ connection: SQLConnection, _ mode: Mode) throws -> [String] {
     try connection.run("BEGIN; UPDATE u SET body = 'a' || body WHERE id % 2 = 0")
     try connection.run("SAVEPOINT s; DELETE FROM u WHERE id > 20; UPDATE u SET body = 'b' || body")
     try connection.run("ROLLBACK TO s")
@@ -79,7 +84,7 @@ import Testing
     } catch let failure as SQLFailure where failure.primaryCode == SQLITE_CONSTRAINT {}
     try connection.run("INSERT INTO u SELECT 100 + id, 'n' || id, body FROM u WHERE id < 4")
     let rows = try connection.run(query)
-    try connection.run("COMMIT")
+    try connection.run(mode.end)
     return rows
   }
 
@@ -93,11 +98,12 @@ import Testing
   ) throws {
     let model = try Self.made(mode)
     let before = try model.withConnection { try $0.run(Self.query) }
-    let after = try model.withConnection {
+    let inside = try model.withConnection {
       try $0.run(Self.settings(mode))
-      return try Self.change($0)
+      return try Self.change($0, mode)
     }
-    #expect(before.count == Self.rowCount && after.count == Self.rowCount + 3)
+    #expect(before.count == Self.rowCount && inside.count == Self.rowCount + 3)
+    let after = mode.end == "COMMIT" ? inside : before
     let layer = LayerVFS()
     let place = try Self.made(mode)
     let original = try place.contents()
@@ -109,8 +115,8 @@ import Testing
       do {
         let connection = try place.connect(over: layer.name)
         try connection.run(Self.settings(mode))
-        let rows = try Self.change(connection)
-        #expect(rows == after, "wrong rows after a failed \(layer.failedCall ?? "call") (\(call))")
+        let rows = try Self.change(connection, mode)
+        #expect(rows == inside, "wrong rows after a failed \(layer.failedCall ?? "call") (\(call))")
         isCommitted = true
       } catch is SQLFailure {}
       place.release()
