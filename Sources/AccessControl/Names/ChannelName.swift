@@ -48,7 +48,7 @@ public struct ChannelName: Sendable, Hashable, CustomStringConvertible {
   /// Whether Pusher's clients expect that its readers and publishers have an authority of their own:
   /// `private-`, `presence-` and `#server-to-user-`.
   ///
-  /// What everyone has does not reach such a channel, in an open application neither.
+  /// Rights that everyone has do not reach such a channel, not even in an open application.
   public var needsAuthority: Bool { PusherKind(text) != .public }
 
   /// The pattern that covers this name: `a.*` for `a.b` and `a.b.c`, and `a.*-pnpres` for

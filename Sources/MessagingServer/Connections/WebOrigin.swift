@@ -31,7 +31,7 @@ extension UInt8 {
 }
 
 extension HTTPRequest {
-  /// Whether the page of another server sends the request, one that is not allowed.
+  /// Whether a web page of another origin sends the request, and that origin is not allowed.
   ///
   /// Browsers send `Origin` with each handshake of a WebSocket, and no page can change it. Other clients need not.
   func isFromOtherOrigin(than allowed: Set<WebOrigin> = []) -> Bool {
